@@ -195,6 +195,7 @@ PIECES: dict[str, Callable[..., str]] = {
     "pages": pages_table,
     "percent": percent,
     "ranks": ranks,
+    "repetitions": repetitions,
     "source": source,
     "table": table_of,
 }

@@ -172,12 +172,17 @@ def show(results: Results) -> Page:
         found[name] = {
             method: [_values(results, method, name, n) for n in noise]
             for method in SHOWN
+            if _values(results, method, name, noise[0]).size
         }
         rows = [
             [method, *map(mean_and_error, by_noise)]
             for method, by_noise in found[name].items()
         ]
-        text += [f"{name}:", table(["dimensions of noise", *map(str, noise)], rows)]
+        n_runs = len(results.at(name, noise[0]))
+        text += [
+            f"{name}, {n_runs} runs:",
+            table(["dimensions of noise", *map(str, noise)], rows),
+        ]
 
     def draw() -> Figure:
         figure, axes = panels(2, len(found), 3.2)
@@ -218,7 +223,7 @@ here {N_POINTS} points, and means at distance 5 from the middle. FastICA has the
 contrast that is best on average, as there. Local scaling, of the paper's section 2, is
 spectral clustering of the whitened data with an affinity that has the distance to the
 seventh neighbour as the unit of each point; the other methods use the graph of ten
-nearest neighbours. 100 runs, as there. The upper panels are the paper's figure 2.
+nearest neighbours. The paper has 100 runs. The upper panels are its figure 2.
 """,
     cases=cases,
     run=run,
