@@ -28,9 +28,10 @@ MADE = re.compile(r"(<!-- made: (.+?) -->)(.*?)(<!-- end -->)", re.DOTALL)
 
 @lru_cache
 def state_of(page: str) -> dict[str, Any]:
-    """Return what is stored of a page."""
-    text = (PAGES / f"{page}.json").read_text(encoding="utf-8")
-    state: dict[str, Any] = json.loads(text)
+    """Return what is stored of a page; "unfinished/" names what is not on it yet."""
+    path = PAGES / f"{page}.json"
+    path = path if path.exists() else PAGES / path.name  # finished meanwhile
+    state: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return state
 
 
