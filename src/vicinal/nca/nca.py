@@ -74,8 +74,8 @@ default="expected"
         dominated by the points that are classified worst. "class-density" is f of
         class densities (eq. 3.13 of [2]_), in which small classes count as much as
         large ones. "squared-error" is minus the squared error of the neighbors'
-        votes, summed over the classes; with form="diagonal", it is the metric of
-        Lowe's variable-kernel classifier [3]_. An object with `prepare` and `weigh`
+        votes, summed over the classes; with form="diagonal", it learns the weights of
+        features as Lowe's method [3]_ does, with one kernel width for all points. An object with `prepare` and `weigh`
         is a custom loss; see :class:`vicinal.objectives.PairLoss`.
     form : {"full", "diagonal"}, default="full"
         "diagonal" learns one non-negative weight for each feature, `feature_weights_`;
