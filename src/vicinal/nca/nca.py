@@ -75,8 +75,9 @@ default="expected"
         class densities (eq. 3.13 of [2]_), in which small classes count as much as
         large ones. "squared-error" is minus the squared error of the neighbors'
         votes, summed over the classes; with form="diagonal", it learns the weights of
-        features as Lowe's method [3]_ does, with one kernel width for all points. An object with `prepare` and `weigh`
-        is a custom loss; see :class:`vicinal.objectives.PairLoss`.
+        features as Lowe's method [3]_ does, with one kernel width for all points. An
+        object with `prepare` and `weigh` is a custom loss; see
+        :class:`vicinal.objectives.PairLoss`.
     form : {"full", "diagonal"}, default="full"
         "diagonal" learns one non-negative weight for each feature, `feature_weights_`;
         a weight may become 0. Valid starts are then "auto", "identity" (all 1),
