@@ -126,7 +126,7 @@ def mean_gain(page: str, key: str, other: str) -> str:
     results = stored(page)
     depth = len(next(iter(results.outcomes))) - 1
     gains = [
-        (results.values(key, *head) - results.values(other, *head)).mean()
+        (_values(page, key, *head) - _values(page, other, *head)).mean()
         for head in results.heads(depth)
     ]
     return mean_and_error(gains, factor=100)
@@ -136,8 +136,19 @@ def mean_gain_at(page: str, key: str, other: str, *head: str) -> str:
     """Return the same over what follows the head: the data sets, say."""
     results = stored(page)
     gains = [
-        (results.values(key, *one) - results.values(other, *one)).mean()
+        (_values(page, key, *one) - _values(page, other, *one)).mean()
         for one in results.heads(len(head) + 1, *head)
+    ]
+    return mean_and_error(gains, factor=100)
+
+
+def mean_gain_of(page: str, key: str, way: str, other: str) -> str:
+    """Return the same of two ways whose names are the last entry before the seed."""
+    results = stored(page)
+    depth = len(next(iter(results.outcomes))) - 2
+    gains = [
+        _values(page, key, *one, way).mean() - _values(page, key, *one, other).mean()
+        for one in results.heads(depth)
     ]
     return mean_and_error(gains, factor=100)
 
@@ -153,8 +164,8 @@ def gain_of(page: str, key: str, way: str, other: str, *head: str) -> str:
     return mean_and_error(values, factor=100)
 
 
-def _values(page: str, key: str, *head: str) -> Any:
-    case = [int(one) if one.isdigit() else one for one in head]
+def _values(page: str, key: str, *head: str | int | float) -> Any:
+    case = [int(one) if isinstance(one, str) and one.isdigit() else one for one in head]
     values = stored(page).values(key, *case)
     if not len(values):
         raise ValueError(f"{page} has no {key!r} at {head}.")
@@ -192,6 +203,7 @@ PIECES: dict[str, Callable[..., str]] = {
     "mean": mean,
     "mean-gain": mean_gain,
     "mean-gain-at": mean_gain_at,
+    "mean-gain-of": mean_gain_of,
     "number": number,
     "pages": pages_table,
     "percent": percent,
