@@ -43,10 +43,14 @@ def stored(page: str) -> Results:
     return Results(outcomes)
 
 
-def repetitions(page: str) -> str:
-    """Return how often the cases of a page were repeated: "40", or "3–40"."""
-    cases = [one["case"] for one in state_of(page)["runs"]]
-    heads = Counter(tuple(case[:-1]) for case in cases if isinstance(case[-1], int))
+def repetitions(page: str, *head: str) -> str:
+    """Return how often the cases of a page were repeated: "40", or "3–40".
+
+    With a head, only cases that begin with it are counted.
+    """
+    cases = [tuple(one["case"]) for one in state_of(page)["runs"]]
+    cases = [case for case in cases if case[: len(head)] == head]
+    heads = Counter(case[:-1] for case in cases if isinstance(case[-1], int))
     few, many = (min(heads.values()), max(heads.values())) if heads else (1, 1)
     return f"{few}" if few == many else f"{few}–{many}"
 
