@@ -37,7 +37,8 @@ FAMILIES = [
         "Neighbourhood components analysis",
         "From labels, numbers, pairs or soft labels to a linear map. The guide is "
         ":doc:`/nca`, what happens with many rows :doc:`/scale`.",
-        "vicinal.NCA vicinal.NCAClassifier vicinal.NCARegressor vicinal.PairNCA",
+        "vicinal.NCA vicinal.NCAClassifier vicinal.NCARegressor vicinal.PairNCA "
+        "vicinal.nca.Annealing vicinal.nca.StochasticGradient",
     ),
     Family(
         "lca",

@@ -19,6 +19,8 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="a small version")
     parser.add_argument("--runs", type=int, help="repetitions; default: the page's")
+    parser.add_argument("--minutes", type=float, help="begin no case after so many")
+    parser.add_argument("--only", help="only cells of this data set, method, …")
     parser.add_argument("--fresh", action="store_true", help="do not go on: begin anew")
     parser.add_argument(
         "--redraw", action="store_true", help="run nothing: the page from its numbers"
@@ -31,8 +33,13 @@ def main() -> None:
         if given.redraw:
             print(redraw(EXPERIMENTS[name], given.pages), flush=True)
             continue
-        path = run(EXPERIMENTS[name], scope, pages=given.pages, fresh=given.fresh)
-        print(path.read_text(encoding="utf-8"), flush=True)
+        path = run(
+            EXPERIMENTS[name], scope,
+            pages=given.pages, fresh=given.fresh,
+            minutes=given.minutes, only=given.only,
+        )  # fmt: skip
+        if path is not None:
+            print(path.read_text(encoding="utf-8"), flush=True)
 
 
 if __name__ == "__main__":

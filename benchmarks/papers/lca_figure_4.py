@@ -6,7 +6,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 from sklearn.datasets import load_digits
+from sklearn.decomposition import FastICA
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.papers.experiment import (
@@ -72,14 +74,14 @@ def losses(learn: FloatArray, choose: FloatArray, test: FloatArray) -> Outcome:
 
         The ridge falls until the validation part likes it less.
         """
-        best = (-np.inf, 0.0, 0.0)
+        best: tuple[float, float, Any] = (-np.inf, 0.0, None)
         for ridge in unit * STEPS:
             model = make(float(ridge)).fit(learn)
             reached = float(model.score(choose))
             if reached < best[0]:
                 break
-            best = (reached, float(ridge), -float(model.score(test)))
-        return best[1], best[2]
+            best = (reached, float(ridge), model)
+        return best[1], -float(best[2].score(test))
 
     found = {
         name: least(partial(_lca, form))[1]
@@ -96,9 +98,54 @@ def losses(learn: FloatArray, choose: FloatArray, test: FloatArray) -> Outcome:
     alpha_local, found["LCA - Gauss"] = least(
         lambda ridge: LCAGauss(alpha_local=ridge, alpha_global=alpha_global)
     )
+    found["ICA"] = least(IndependentDensity)[1]
     searched = LCAGauss(search=True, alpha_local=alpha_local, alpha_global=alpha_global)
     found["LCA - Gauss - Red"] = -float(searched.fit(learn).score(test))
     return found
+
+
+class IndependentDensity:
+    """Independent components, each with a kernel density of its own.
+
+    The reading of ICA in the paper's section 4: x = A s, and the density of s is a
+    product of univariate kernel densities, whose bandwidth for unit variance is that of
+    its reference [5], 1.06 n^(−1/5).
+
+    Parameters
+    ----------
+    ridge : float
+        Added to the variances before the points are whitened.
+    """
+
+    def __init__(self, ridge: float) -> None:
+        self.ridge = ridge
+
+    def fit(self, X: FloatArray) -> "IndependentDensity":
+        """Find the components of the points."""
+        self.mean = X.mean(axis=0)
+        covariance = np.cov(X.T, bias=True) + self.ridge * np.eye(X.shape[1])
+        variances, axes = np.linalg.eigh(covariance)
+        whitening = axes / np.sqrt(variances)
+        Z = (X - self.mean) @ whitening
+        ica = FastICA(whiten=False, max_iter=50, tol=1e-3, random_state=0).fit(Z)
+        rotation = ica.components_.T
+        self.map = whitening @ rotation / (Z @ rotation).std(axis=0)
+        self.points = ((X - self.mean) @ self.map).T.astype(np.float32)
+        self.log_volume = float(np.linalg.slogdet(self.map)[1])
+        return self
+
+    def score(self, X: FloatArray) -> float:
+        """Return the mean log-density."""
+        n = self.points.shape[1]
+        width = np.float32(1.06 * n**-0.2)
+        total = self.log_volume - len(self.points) * np.log(
+            n * width * np.sqrt(2 * np.pi)
+        )
+        rows = ((X - self.mean) @ self.map).T.astype(np.float32)
+        for own, row in zip(self.points / width, rows / width, strict=True):
+            exponents = -0.5 * np.square(row[:, None] - own)
+            total += float(logsumexp(exponents, axis=1).mean())
+        return total
 
 
 def _lca(form: str, ridge: float) -> LCA:
@@ -118,6 +165,9 @@ def show(results: Results) -> Page:
         ]
         for name, (figure, error) in PUBLISHED.items()
     ]
+    if (ica := results.values("ICA")).size:
+        cells = [mean_and_error(ica, 2), mean_and_error(ica - gaussian, 2)]
+        rows.append(["ICA", "", "", *cells])
     less = "less the Gaussian"
     return Page(table(["model", "paper", less, "here", less], rows))
 
@@ -132,6 +182,10 @@ and 20). Another unit of the pixels adds the same to all models, so that differe
 from the Gaussian compare. Those of the isotropic and the diagonal model are far from
 the paper's, and no reading of them that we tried explains it; its USPS has 8,298
 digits, ours 9,298. The ridges of the Gaussian and of LCA-Gauss lie inside the grid.
+
+ICA is not in the paper's figure. It is the product of univariate kernel densities with
+which section 4 compares in words: FastICA, at most 50 iterations, on points whitened
+with a ridge that is chosen like the others; bandwidth 1.06 n^(−1/5).
 """,
     cases=cases,
     run=run,

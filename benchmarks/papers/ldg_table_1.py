@@ -110,7 +110,7 @@ def by_ldg(X: FloatArray, y: IntArray) -> Learned:
     chosen = int(ldg.n_components_)
     # Some features of segment follow from others: there are fewer directions.
     directions = (
-        int(np.linalg.matrix_rank(X)) if X.shape[1] < MOST_DIMENSIONS else len(X)
+        int(np.linalg.matrix_rank(X)) if X.shape[1] < MOST_DIMENSIONS else len(X) - 1
     )
     most = min(MOST_DIMENSIONS, directions)
     ldg.set_n_components(most)

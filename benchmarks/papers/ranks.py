@@ -1,22 +1,13 @@
-"""How methods rank over data sets, from stored numbers; written to the index.
+"""How methods rank over data sets, from stored numbers."""
 
-``python -m benchmarks.papers.ranks`` writes what stands between the marks in
-docs/papers/index.md. Nothing is measured here, and no figure is written by hand.
-"""
-
-import json
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 from scipy.stats import rankdata
 
-from benchmarks.papers.experiment import Case, Outcome, Results, mean_and_error
-from benchmarks.papers.runner import PAGES
+from benchmarks.papers.experiment import Results, mean_and_error
 from benchmarks.speed.timing import table
 from vicinal._typing import FloatArray
-
-MARKS = ("<!-- ranks: python -m benchmarks.papers.ranks -->", "<!-- end -->")
 
 Scores = Mapping[str, Mapping[str, float]]
 """By data set and method: accuracy, NaN where there is none."""
@@ -41,15 +32,6 @@ def ranks_by_method(scores: Scores) -> dict[str, FloatArray]:
     by_method = {name: np.array([one[name] for one in found]) for name in found[0]}
     by_method = {name: of[~np.isnan(of)] for name, of in by_method.items()}
     return dict(sorted(by_method.items(), key=lambda one: float(one[1].mean())))
-
-
-def stored(name: str, pages: Path = PAGES) -> Results:
-    """Return the outcomes that an experiment's page was made from."""
-    state = json.loads((pages / f"{name}.json").read_text(encoding="utf-8"))
-    outcomes: dict[Case, Outcome] = {
-        tuple(one["case"]): one["outcome"] for one in state["runs"]
-    }
-    return Results(outcomes)
 
 
 def by_defaults(results: Results) -> dict[str, dict[str, float]]:
@@ -93,40 +75,3 @@ def ranked_table(scores: Scores) -> str:
         )
     rows.append(["mean rank", *map(mean_and_error, methods.values())])
     return table(["data", *methods], rows)
-
-
-def summary(pages: Path = PAGES) -> str:
-    """Return the text between the marks."""
-    defaults = by_defaults(stored("defaults-ranked", pages))
-    rules = by_papers_rules(stored("ldg-table-1", pages))
-    return (
-        "Accuracy (%) and, in brackets, rank of every method with vicinal's defaults "
-        f"on {len(defaults)} data sets, three splits\n"
-        "([defaults-ranked](defaults-ranked.md)); ± a standard error over the data "
-        "sets:\n\n"
-        f"{ranked_table(defaults)}\n\n"
-        "The same for reductions of the dimension by the LDG paper's rules "
-        f"on {len(rules)} data sets\n([ldg-table-1](ldg-table-1.md)); a method that "
-        "was not run on a data set (–)\nhas no rank there, and its mean is over the "
-        f"others:\n\n{ranked_table(rules)}"
-    )
-
-
-def written(text: str, inside: str) -> str:
-    """Return the page's text with this between the marks."""
-    before, begin, rest = text.partition(MARKS[0])
-    _, end, after = rest.partition(MARKS[1])
-    if not end:
-        raise ValueError(f"The page has no {MARKS[0]} … {MARKS[1]}.")
-    return f"{before}{begin}\n\n{inside}\n\n{end}{after}"
-
-
-def main() -> None:
-    """Write the index."""
-    index = PAGES / "index.md"
-    text = written(index.read_text(encoding="utf-8"), summary())
-    index.write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

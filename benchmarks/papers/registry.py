@@ -22,6 +22,7 @@ from benchmarks.papers import (
     thesis_figure_3_3,
     thesis_figure_3_4,
     thesis_optimizers,
+    thesis_rule,
     thesis_usps,
 )
 
@@ -40,6 +41,7 @@ EXPERIMENTS = {
         thesis_figure_3_3,
         thesis_figure_3_4,
         thesis_optimizers,
+        thesis_rule,
         thesis_usps,
         lca_figure_1,
         lca_figure_3,

@@ -1,7 +1,9 @@
 """Runs an experiment case by case, keeps what is done, and writes its page.
 
-An interrupted run goes on where it stopped: outcomes are kept in a working folder until
-all are there. They are dropped if versions or the scope have changed since.
+Repetitions are run one after another, each with all its cases. An interrupted run goes
+on where it stopped, also with another number of repetitions: outcomes are kept in a
+folder of unfinished runs until all are there. They are dropped if versions have changed
+since.
 """
 
 import json
@@ -20,8 +22,8 @@ from benchmarks.papers.experiment import Case, Experiment, Outcome, Results, Sco
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "papers"
 """Where pages, figures and data go that are committed."""
-WORK = ROOT / "build" / "papers"
-"""Where unfinished runs are kept."""
+WORK = PAGES / "unfinished"
+"""Where unfinished runs are kept, and committed if others shall go on."""
 _PACKAGES = ("vicinal", "scikit-learn", "numpy", "scipy", "numba")
 
 
@@ -32,8 +34,10 @@ def run(
     pages: Path = PAGES,
     work: Path = WORK,
     fresh: bool = False,
+    minutes: float | None = None,
+    only: str | None = None,
     say: Callable[[str], object] = print,
-) -> Path:
+) -> Path | None:
     """Run what is still to be run, write the page, and return its path.
 
     Parameters
@@ -48,23 +52,37 @@ def run(
         The folder for what is unfinished.
     fresh : bool, default=False
         Begin anew, even if part has been run.
+    minutes : float, optional
+        Begin no case after so many.
+    only : str, optional
+        Run only cases with this entry, such as a data set or a method.
     say : callable
         Takes a line of progress.
+
+    Returns
+    -------
+    Path or None
+        None if not all was run.
     """
     cases = experiment.cases(scope)
     # A quick look shall not cost what was run of the whole.
     kept = work / f"{experiment.name}{'-quick' * scope.quick}.json"
-    state = _begin(experiment, scope) if fresh else _resume(kept, experiment, scope)
+    state = _begin(experiment, scope)
+    before = [kept, pages / f"{experiment.name}.json"]
+    state["runs"] = [] if fresh else _known(before, state)
     done: dict[Case, dict[str, Any]] = {
         tuple(one["case"]): one for one in state["runs"] if tuple(one["case"]) in cases
     }
     if done:
         say(f"{experiment.name}: {len(done)} of {len(cases)} were run before")
-    started, before, commit = time.monotonic(), len(done), current_commit()
-    for number, case in enumerate(cases):
-        if case in done:
-            continue
+    started, n_before, commit = time.monotonic(), len(done), current_commit()
+    in_order = [case for group in repetitions(cases) for case in group]
+    for case in (case for case in in_order if case not in done):
         begun = time.monotonic()
+        if minutes is not None and begun - started > 60 * minutes:
+            break
+        if only is not None and only not in case:
+            continue
         outcome = experiment.run(*case)
         spent = time.monotonic() - begun
         done[case] = {
@@ -74,14 +92,26 @@ def run(
             "outcome": outcome,
         }
         state["runs"] = list(done.values())
-        _write(kept, json.dumps(state))
-        left = _left(started, len(done) - before, len(cases) - len(done))
+        _write(kept, json.dumps(state | {"planned": len(cases)}) + "\n")
+        left = _left(started, len(done) - n_before, len(cases) - len(done))
         words = " ".join(map(str, case))
-        say(f"{number + 1}/{len(cases)}  {words}  {spent:.1f} s{left}")
+        say(f"{len(done)}/{len(cases)}  {words}  {spent:.1f} s{left}")
+    if len(done) < len(cases):
+        say(f"{experiment.name}: {len(done)} of {len(cases)} were run; see {kept}")
+        return None
     state["runs"] = [done[case] for case in cases]
     path = write_page(experiment, state, pages)
     kept.unlink(missing_ok=True)
     return path
+
+
+def repetitions(cases: list[Case]) -> list[list[Case]]:
+    """Return the cases by the seed at their end; without seeds, all are one group."""
+    groups: dict[Any, list[Case]] = {}
+    for case in cases:
+        seed = case[-1] if isinstance(case[-1], int) else None
+        groups.setdefault(seed, []).append(case)
+    return list(groups.values())
 
 
 def write_page(experiment: Experiment, state: dict[str, Any], pages: Path) -> Path:
@@ -173,15 +203,19 @@ def _begin(experiment: Experiment, scope: Scope) -> dict[str, Any]:
     }
 
 
-def _resume(kept: Path, experiment: Experiment, scope: Scope) -> dict[str, Any]:
-    """Return what was kept of the same run, or begin."""
-    new = _begin(experiment, scope)
-    try:
-        state: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return new
-    same = all(state.get(key) == new[key] for key in ("name", "command", "versions"))
-    return state if same and isinstance(state.get("runs"), list) else new
+def _known(files: list[Path], new: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the runs of the first file that is unfinished or has few repetitions."""
+    for path in files:
+        try:
+            state: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        runs = state.get("runs")
+        same = all(state.get(key) == new[key] for key in ("name", "versions"))
+        partial = "planned" in state or "--runs" in state.get("command", "")
+        if same and partial and isinstance(runs, list):
+            return [one for one in runs if "commit" in one]
+    return []
 
 
 def _write(path: Path, text: str) -> None:

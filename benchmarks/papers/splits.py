@@ -66,6 +66,28 @@ def accuracy(metric: Any, split: Split, n_neighbors: int = 1) -> float:
     return float(knn.score(metric.transform(X_test), y_test))
 
 
+def votes(model: Any, split: Split, ks: tuple[int, ...] = (1,)) -> dict[str, float]:
+    """Fit an `NCAClassifier`; return accuracies of k-NN under its map and of its rule.
+
+    Parameters
+    ----------
+    model : NCAClassifier
+        The classifier.
+    split : Split
+        Training and test rows.
+    ks : tuple of int, default=(1,)
+        The k of k-NN.
+    """
+    X_train, X_test, y_train, y_test = split
+    Z = fitted(model, X_train, y_train).transform(X_train)
+    mapped = model.transform(X_test)
+    found = {
+        f"{k}-NN": float(KNeighborsClassifier(k).fit(Z, y_train).score(mapped, y_test))
+        for k in ks
+    }
+    return found | {"rule": float(model.score(X_test, y_test))}
+
+
 def fitted(model: Any, X: FloatArray, y: IntArray) -> Any:
     """Return the model, fitted; that iterations were too few is not told."""
     with warnings.catch_warnings():

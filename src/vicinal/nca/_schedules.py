@@ -1,6 +1,7 @@
 """Schedules of a fit: dimensionality annealing and early stopping."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,15 +15,58 @@ from vicinal.optimize import ConjugateGradient, Objective, OnIteration, Ridge, m
 ANNEALED = ("magnitude", "data-variance", "projected-variance")
 
 
+@dataclass(frozen=True)
+class Annealing:
+    """Schedule of dimensionality annealing (thesis, algorithm 3.2).
+
+    A row of the map is removed after its penalty λ has been raised several times, and
+    the other rows have adapted to each raise.
+
+    Parameters
+    ----------
+    measure : {"magnitude", "data-variance", "projected-variance"}, \
+default="magnitude"
+        Criterion for the row to remove next: the smallest norm, or the row along which
+        the data, or the mapped points, vary least.
+    delta : float or None, default=None
+        Δλ, by which λ of eq. 3.26 rises, in units of the objective per squared entry
+        of the map. None balances the gradient at each raise, or a hundredth of the
+        objective if that is more, and so does not depend on the unit of the data.
+    n_raises : int, default=5
+        P, the number of raises before a row is removed.
+    n_steps : int, default=3
+        Iterations of conjugate gradients after each raise.
+
+    See Also
+    --------
+    vicinal.NCA : Takes it as `anneal`.
+
+    Examples
+    --------
+    The author's program raises λ a hundred times by 0.01.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import NCA
+    >>> from vicinal.nca import Annealing
+    >>> X, y = load_iris(return_X_y=True)
+    >>> slowly = Annealing(delta=0.01, n_raises=100, n_steps=1)
+    >>> NCA(2, anneal=slowly, max_iter=200).fit(X, y).components_.shape
+    (2, 4)
+    """
+
+    measure: str = "magnitude"
+    delta: float | None = None
+    n_raises: int = 5
+    n_steps: int = 3
+
+
 def anneal(
     objective: Objective,
     start: FloatArray,
     n_components: int | None,
     X: FloatArray,
-    measure: bool | str = "magnitude",
+    how: bool | str | Annealing = True,
     unit: float = 1.0,
-    n_raises: int = 5,
-    n_steps: int = 3,
 ) -> FloatArray:
     """Remove the rows of a map one by one (thesis, algorithm 3.2).
 
@@ -39,14 +83,10 @@ def anneal(
         Number of rows to keep.
     X : ndarray of shape (n_samples, n_features)
         The points, for the measures of variance.
-    measure : {True, "magnitude", "data-variance", "projected-variance"}
-        Criterion for the row to remove next.
+    how : Annealing, or True or the name of its measure
+        The schedule.
     unit : float, default=1.0
         Unit of the map's entries, as for `vicinal.optimize.maximize`.
-    n_raises : int, default=5
-        P: number of times that λ of a row is raised.
-    n_steps : int, default=3
-        Conjugate-gradient iterations after each raise.
 
     Returns
     -------
@@ -54,7 +94,7 @@ def anneal(
     """
     if n_components is None or n_components >= X.shape[1]:
         raise ValueError(
-            f"anneal={measure!r} reduces {X.shape[1]} dimensions: give a smaller "
+            f"anneal={how!r} reduces {X.shape[1]} dimensions: give a smaller "
             "n_components."
         )
     if len(start) < n_components:
@@ -62,16 +102,20 @@ def anneal(
             f"init has {len(start)} rows, fewer than n_components={n_components}."
         )
     A: FloatArray = np.asarray(start, dtype=np.float64)
-    solver = ConjugateGradient(max_iter=n_steps, tol=0.0)
+    if not isinstance(how, Annealing):
+        how = Annealing(how if isinstance(how, str) else "magnitude")
+    solver = ConjugateGradient(max_iter=how.n_steps, tol=0.0)
     while len(A) > n_components:
-        row = least_row(X, measure, A)
-        for raised in range(1, n_raises + 1):
+        row = least_row(X, how.measure, A)
+        for raised in range(1, how.n_raises + 1):
             penalty = np.zeros(len(A))
             size = np.linalg.norm(A[row])
-            if size > 0:
+            if how.delta is not None:
+                penalty[row] = raised * how.delta
+            elif size > 0:
                 value, gradient = objective.value_and_gradient(A)
                 # Δλ balances the gradient of the objective or, at a maximum, one
-                # percent of it; a fixed Δλ would depend on the unit of the data.
+                # percent of it.
                 pull = np.linalg.norm(gradient[row]) / (2 * size)
                 penalty[row] = raised * max(pull, 0.01 * abs(value) / size**2)
             A = maximize(Ridge(objective, penalty), A, solver=solver, unit=unit).x
@@ -79,7 +123,7 @@ def anneal(
     return A
 
 
-def least_row(X: FloatArray, measure: bool | str, A: FloatArray) -> int:
+def least_row(X: FloatArray, measure: str, A: FloatArray) -> int:
     """Return the row of the map to anneal next (thesis, after algorithm 3.2)."""
     if measure == "projected-variance":
         return int(np.argmin((X @ A.T).var(axis=0)))

@@ -38,6 +38,7 @@ from vicinal.nca._partial_fit import Reservoir, learn_piece
 from vicinal.nca._problems import ClassProblem, MatchProblem, Problem
 from vicinal.nca._schedules import (
     ANNEALED,
+    Annealing,
     EarlyStopping,
     held_out_part,
     held_out_score,
@@ -108,9 +109,10 @@ default="expected"
         dominated by the points that are classified worst. "class-density" is f of
         class densities (eq. 3.13 of [2]_), in which small classes count as much as
         large ones. "squared-error" is minus the squared error of the neighbors'
-        votes, summed over the classes; with form="diagonal", it is the metric of
-        Lowe's variable-kernel classifier [3]_. An object with `prepare` and `weigh`
-        is a custom loss; see :class:`vicinal.objectives.PairLoss`.
+        votes, summed over the classes; with form="diagonal", it learns the weights of
+        features as Lowe's method [3]_ does, with one kernel width for all points. An
+        object with `prepare` and `weigh` is a custom loss; see
+        :class:`vicinal.objectives.PairLoss`.
     form : {"full", "diagonal"}, default="full"
         "diagonal" learns one non-negative weight for each feature, `feature_weights_`;
         a weight may become 0. Valid starts are then "auto", "identity" (all 1),
@@ -157,11 +159,12 @@ default="expected"
         overfitting. "auto" selects it, together with the start, on held-out rows; see
         :class:`vicinal.NCAClassifier`. The solver is then limited to six iterations,
         as many as were scored.
-    anneal : bool or {"magnitude", "data-variance", "projected-variance"}, \
+    anneal : bool, {"magnitude", "data-variance", "projected-variance"} or Annealing, \
 default=False
         Start at full rank and remove rows one by one down to n_components (algorithm
         3.2 of [2]_): each time the row of the smallest norm, or the row along which
-        the data, or the mapped points, vary least. True is "magnitude".
+        the data, or the mapped points, vary least. True is "magnitude". A
+        :class:`vicinal.nca.Annealing` also sets how slowly.
     early_stopping : bool, default=False
         Hold out some of the points, stop if their score no longer improves, and keep
         the map with the best score.
@@ -271,7 +274,7 @@ default=False
             Interval(Integral, 2, None, closed="left"),
             StrOptions({"auto", "all"}),
         ],
-        "anneal": ["boolean", StrOptions(set(ANNEALED))],
+        "anneal": ["boolean", StrOptions(set(ANNEALED)), Annealing],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [_at_least_one],
@@ -303,7 +306,7 @@ default=False
         batch_size: int | str = "auto",
         n_references: int | str = "auto",
         alpha: float | str = 0.0,
-        anneal: bool | str = False,
+        anneal: bool | str | Annealing = False,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 25,
