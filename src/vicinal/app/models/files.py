@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import zipfile
@@ -614,10 +615,11 @@ def write_rows(
     if suffix == ".npz":
         _check_kept(first.columns, kept, ["X", "names"])
         for name in kept:
-            if any(sign in name for sign in "/\\\0"):
+            if re.search(r"[/\\\0]|\.npy$", name):
                 raise ValueError(
                     f"Column {name!r} cannot be kept in {goal.name}: the name of an "
-                    "array has no slash, backslash or NUL; write to .parquet or .csv."
+                    "array has no slash, backslash or NUL, and does not end in .npy; "
+                    "write to .parquet or .csv."
                 )
     if kept and suffix == ".npy":
         raise ValueError(
