@@ -12,7 +12,7 @@ from vicinal.app.tables.inputs import Overrides
 from vicinal.app.tables.names import Note
 from vicinal.app.tables.notation import (
     NUMBER_FORM,
-    decisive,
+    number_form,
     possible_forms,
     read_numbers,
 )
@@ -152,7 +152,9 @@ def test_what_is_written_is_read(number: float, unit: str) -> None:
         frame = pl.DataFrame({"x": [text]})
         read = frame.select(read_numbers(pl.col("x"), decimal + unit)).item()
         assert read == pytest.approx(number, abs=1e-9, rel=1e-12)
-        assert decisive([text]) == decimal
+        found = number_form([text])
+        assert found is not None
+        assert found.sign == decimal
 
 
 @pytest.mark.parametrize(("form", "cell"), [(",", "0.376"), (".", "0,376")])

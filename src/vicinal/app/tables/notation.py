@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import NamedTuple
 
 from vicinal.app.tables._polars import pl
@@ -40,17 +40,6 @@ _PATTERNS = {
         rf"|[{sign}]\d+)(?:[eE][+-]?\d+)?$"
     )
     for sign, groups in _GROUPS.items()
-}
-# Cells that determine the decimal sign.
-_DECISIVE = {
-    ",": re.compile(
-        rf"\D*(?:\d{{1,3}}(?:[.{_BLANK}]\d{{3}})+,\d+|\d*,(?:\d{{1,2}}|\d{{4,}})"
-        r"|0,\d+|\d{4,},\d+)\D*"
-    ),
-    ".": re.compile(
-        rf"\D*(?:\d{{1,3}}(?:[,{_BLANK}]\d{{3}})+\.\d+|\d*\.(?:\d{{1,2}}|\d{{4,}})"
-        r"|0\.\d+|\d{4,}\.\d+|\d{1,3}(?:,\d{3}){2,})\D*"
-    ),
 }
 
 
@@ -93,24 +82,6 @@ def _is_plain(cell: str) -> bool:
     except ValueError:
         return False
     return "_" not in cell
-
-
-def decisive(cells: Iterable[str]) -> str:
-    """Return the decimal sign that the cells determine.
-
-    Parameters
-    ----------
-    cells : iterable of str
-        Numbers of one column.
-
-    Returns
-    -------
-    str
-        ``","``, ``"."`` or ``""``: ``1,234`` does not determine it.
-    """
-    texts = list(cells)
-    signs = (sign for sign, x in _DECISIVE.items() if any(map(x.fullmatch, texts)))
-    return next(signs, "")
 
 
 class NumberForm(NamedTuple):
@@ -175,7 +146,9 @@ def number_form(
     stated = {form: n for form, n in counts.items() if form[0] == decimal}
     if any(2 * n >= max(counts.values()) for n in stated.values()):
         counts = Counter(stated)
-    shown = decisive(readable)
+    # A cell determines the sign if it is a number with one sign only.
+    signs = {forms[0][0] for forms in readable.values() if len(forms) == 1}
+    shown = next((one for one in ",." if one in signs), "")
     likely = decimal or shown or sign
     form = max(counts, key=lambda one: (counts[one], one[0] == likely))
     if counts[form] <= plain:
@@ -184,8 +157,6 @@ def number_form(
         grouped &= all(map(_POINT_GROUPS.fullmatch, readable))
         form = "," if grouped and likely == "," else ""
         return NumberForm(form, shown, plain, not form or bool(decimal or shown))
-    if not shown and counts[{".": ",", ",": "."}[form[0]] + form[1:]] < counts[form]:
-        shown = form[0]
     is_sure = bool(decimal or shown) or not any("," in one for one in readable)
     return NumberForm(form, shown, counts[form], is_sure)
 
