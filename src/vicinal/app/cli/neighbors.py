@@ -314,7 +314,7 @@ def _adapted(
 ) -> tuple[int, tuple[str, str]]:
     """Map vectors by an adapter; return the number of rows, and the new names."""
     from vicinal.adapters import load_adapter
-    from vicinal.app.models import transform_vectors
+    from vicinal.app.models import VectorMap, transform_file
 
     if role is None:
         raise ValueError(
@@ -326,5 +326,6 @@ def _adapted(
         adapter.transform_queries if role == "queries" else adapter.transform_documents
     )
     stem = "query" if role == "queries" else "document"
-    n_rows = transform_vectors(function, data, output, stem=stem, drop=drop, **settings)
+    mapped = VectorMap(function, drop, stem)
+    n_rows = transform_file(mapped, data, output, **settings)
     return n_rows, (f"{stem}0", f"{stem}{len(adapter.query_components_) - 1}")

@@ -425,11 +425,6 @@ def read_cells(
         parsed = parse_text(column, kind, form)
         if not asked:
             _check_cells(name, column, parsed.is_not_null(), kind, form)
-        elif not parsed.count() and len(cells := pl.Series(sample(column))):
-            # Cells of another type are missing; a column in another notation is not.
-            other = _common_form(cells, kind)[0]
-            read = parse_text(column, kind, "" if other is None else other)
-            _check_cells(name, column, read.is_null(), kind, form)
         column = parsed
     dtype = column.dtype
     numeric = dtype.is_numeric() or dtype == pl.Boolean
@@ -453,6 +448,27 @@ def read_cells(
     return (
         values if finite.all() else np.where(finite, values, values.dtype.type("nan"))
     )
+
+
+def check_notation(column: pl.Series, kind: str, form: str) -> None:
+    """Raise CellError if text that cannot be read in one form can be in another.
+
+    Parameters
+    ----------
+    column : polars.Series
+        Cleaned by `clean`.
+    kind : {"number", "date"}
+        The type of the cells.
+    form : str
+        The form in which no cell can be read.
+    """
+    name, column = unnamed(column)
+    if column.dtype != pl.String or column.null_count() == len(column):
+        return
+    other, _ = _common_form(pl.Series(sample(column)), kind)
+    if other is not None:
+        read = parse_text(column, kind, other)
+        _check_cells(name, column, read.is_null(), kind, form)
 
 
 def vectors(column: pl.Series, length: int) -> FloatArray:

@@ -21,6 +21,7 @@ from vicinal.app.tables.cells import (
     NO,
     YES,
     as_names,
+    check_notation,
     dtype_in_words,
     mixed_cells,
     read_cells,
@@ -411,7 +412,11 @@ class Columns:
             elif one.kind == "vector":
                 yield one, vectors(column, self.lengths[one.column])
             else:
-                yield one, read_cells(column, one.kind, one.form, asked=one.asked)
+                values = read_cells(column, one.kind, one.form, asked=one.asked)
+                if one.asked and np.isnan(values).all():
+                    # Other cells are missing, but not a column in another notation.
+                    check_notation(column, one.kind, one.form)
+                yield one, values
 
     def kept_part(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the columns of a new table that `encode` needs, in their order.
