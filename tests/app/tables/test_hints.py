@@ -169,7 +169,7 @@ def test_amounts_with_gaps(
     tmp_path: Path, name: str, values: list[int], expected: list[str]
 ) -> None:
     cells = [str(values[i % len(values)]) for i in range(N)]
-    read(tmp_path, **{name: cells})
+    read(tmp_path, None, **{name: cells})
     found = prepare(tmp_path / "t.csv", target=name)
     assert [one[0] for one in hints(found)] == expected
 

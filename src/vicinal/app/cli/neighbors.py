@@ -12,6 +12,7 @@ from vicinal.app.cli.display import (
     report_errors,
     score_line,
     waiting,
+    warnings_printed,
 )
 from vicinal.app.tables.names import counted, printable
 
@@ -69,7 +70,7 @@ def neighbors(
     """
     recalls: list[Recall] = []
     with report_errors():
-        with waiting("looking for neighbours") as say:
+        with waiting("looking for neighbours") as say, warnings_printed():
             from vicinal.app.models import names_of_rows, nearest_rows, neighbor_table
 
             learned, documents = _maps(
@@ -173,7 +174,7 @@ def predict(
     itself.
     """
     with report_errors():
-        with waiting("reading the rows with a target") as say:
+        with waiting("reading the rows with a target") as say, warnings_printed():
             from vicinal.app.models import load, predict_file
 
             learned = load(model)
@@ -276,7 +277,7 @@ def transform(
     The Euclidean distance of mapped rows is their learned distance. The table may be
     larger than memory.
     """
-    with report_errors(), waiting("mapping rows") as say:
+    with report_errors(), waiting("mapping rows") as say, warnings_printed():
         from vicinal.app.models import AdapterFileError, load, transform_file
 
         options.check_output_path(output, {"model": model})

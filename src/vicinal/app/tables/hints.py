@@ -74,14 +74,17 @@ def _column_hint(
     if codes is not None and one.kept and _is_leak(column, codes):
         said += " determines the target: leave it out if it is not known before"
         return Note(said, "drop", name, "leak", name)
-    if numeric and (found := _sentinels(present)):
-        codes, count = " and ".join(f"{x:g}" for x in found), sum(found.values())
-        said += f" has {codes} in {count:,} rows, far from its other values: "
+    if numeric and (sentinels := _sentinels(present)):
+        shown = " and ".join(f"{x:g}" for x in sentinels)
+        count = sum(sentinels.values())
+        said += f" has {shown} in {count:,} rows, far from its other values: "
         said += "if it means missing, empty these cells, or leave the column out"
         return Note(said, "drop", name, "sentinel", name)
-    named = present.dtype.is_integer() and _CODE.fullmatch(name.strip())
-    many = numeric and (present.n_unique() > 10 or present.min() >= 1000)
-    if numeric and (name in padded or (named and many)):
+    named = present.dtype.is_integer() and bool(_CODE.fullmatch(name.strip()))
+    if numeric and named:
+        # A code of few values may be a step on a scale, if it is small.
+        named = present.n_unique() > 10 or bool((present >= 1000).all())
+    if numeric and (name in padded or named):
         said += " looks like codes but is used as numbers: take it as "
         if present.n_unique() <= 50:
             return Note(f"{said}categories", "categorical", name, "code", name)
