@@ -157,16 +157,30 @@ def _alike(present: pl.Series) -> list[str]:
 def _sentinels(present: pl.Series) -> dict[float, int]:
     """Return repeated codes, such as -999 or 9999, that are far from the rest."""
     values = present.to_numpy().astype(np.float64)
-    distinct, counts = np.unique(values[np.isfinite(values)], return_counts=True)
-    like = np.array([bool(_SENTINEL.fullmatch(repr(float(x)))) for x in distinct])
-    others = distinct[~like]
-    if not (like.any() and len(others)):
+    values = values[np.isfinite(values)]
+
+    def is_code(value: float) -> bool:
+        return _SENTINEL.fullmatch(repr(float(value))) is not None
+
+    # Most columns end here, before their values are sorted.
+    if not (values.size and (is_code(values.min()) or is_code(values.max()))):
         return {}
+    distinct, counts = np.unique(values, return_counts=True)
+    start, stop = 0, len(distinct)
+    while start < stop and is_code(distinct[start]):
+        start += 1
+    while start < stop and is_code(distinct[stop - 1]):
+        stop -= 1
+    others = distinct[start:stop]
+    codes = [*range(start), *range(stop, len(distinct))] if others.size else []
     return {
-        float(code): int(n)
-        for code, n in zip(distinct[like], counts[like], strict=True)
-        if n > 1
-        and (np.abs(others - code).min() > np.ptp(others) or code < 0 <= others[0])
+        float(distinct[i]): int(counts[i])
+        for i in codes
+        if counts[i] > 1
+        and (
+            np.abs(others - distinct[i]).min() > np.ptp(others)
+            or distinct[i] < 0 <= others[0]
+        )
     }
 
 
