@@ -190,3 +190,31 @@ def test_arrays_out(folder: Path) -> None:
             == ["setosa"] * 50 + ["versicolor"] * 50 + ["virginica"] * 50
         )
     assert sorted(one.name for one in folder.iterdir()) == ["a.npy", "a.npz", "m.st"]
+
+
+def test_german_numbers_and_others(folder: Path) -> None:
+    """A model of decimal commas: two digits, points, and points of thousands."""
+
+    def write(name: str, digits: int, sign: str, delimiter: str) -> str:
+        rows = ((f"{1 + i * 37 % 41 / 40:.{digits}f}", "ab"[i % 2]) for i in range(40))
+        cells = [
+            [x.replace(".", sign) if i % 9 else "k. A.", y, "1"]
+            for i, (x, y) in enumerate(rows)
+        ]
+        lines = [["size", "kind", "one"], *cells]
+        (folder / name).write_text("\n".join(map(delimiter.join, lines)))
+        return name
+
+    learned = write("de3.csv", 3, ",", ";")
+    fit = ["fit", learned, "--target", "kind", "--number", "size"]
+    out = works(*fit, "--method", "standardised", "-o", "m.st")
+    assert "1,234 is 1.234; if not, state the sign (--decimal .)" in out
+    predict = ["predict", "m.st"]
+    among = ["--among", learned, "--keep", "size", "-o", "p.csv"]
+    assert "40 rows predicted" in works(*predict, write("de2.csv", 2, ",", ";"), *among)
+    points = run(*predict, write("en2.csv", 2, ".", ","), *among)
+    assert_error_line(points, "was learned from numbers like 1.234,5, but line 3 of")
+    thousands = run(*predict, write("en3.csv", 3, ".", ","), *among)
+    assert thousands.exit_code == 0
+    assert thousands.stderr.count("is read as") == 1
+    assert "note: '1.925' is read as 1925, because the model" in thousands.stderr

@@ -13,15 +13,15 @@ from sklearn.preprocessing import StandardScaler
 from vicinal import NCA, compare
 from vicinal.app.methods.linear_map import affine_map, linear_map
 from vicinal.app.methods.registry import resolve_methods
-from vicinal.app.methods.user_estimators import as_named_estimator
 from vicinal.datasets import load
 
 
 def test_names() -> None:
-    assert as_named_estimator(NCA(2))[0] == "NCA(n_components=2)"
     long = NCA(2, max_iter=1234, tol=1e-9, random_state=12345, verbose=1)
-    assert as_named_estimator(long)[0] == "NCA"
-    assert as_named_estimator(("  my\nown ", PCA()))[0] == "my own"
+    scaled = make_pipeline(StandardScaler(), PCA(2))
+    given = [NCA(2), long, ("  my\nown ", PCA()), scaled]
+    found = [one.name for one in resolve_methods(given, "classification")]
+    assert found == ["NCA(n_components=2)", "NCA", "my own", "StandardScaler+PCA"]
     both = resolve_methods([NCA(2), "lda", ("mine", PCA(2))], "classification")
     assert [one.name for one in both] == ["lda", "NCA(n_components=2)", "mine"]
     for alone in (NCA(2), make_pipeline(PCA(2))):

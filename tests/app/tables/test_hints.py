@@ -53,6 +53,25 @@ def test_a_code_for_missing(tmp_path: Path, code: str) -> None:
     assert f"has {float(code):g} in 7 rows" in found.notes[-1]
 
 
+def test_several_codes_for_missing(tmp_path: Path) -> None:
+    ages = [("-999", "-998")[i % 2] if i % 9 == 0 else str(20 + i) for i in range(N)]
+    found = read(tmp_path, age=ages)
+    assert hints(found) == [("sentinel", "age", "drop", "age")]
+    assert "has -999 and -998 in 7 rows" in found.notes[-1]
+
+
+def test_a_negative_code_among_large_numbers(tmp_path: Path) -> None:
+    prices = ["-99" if i % 9 == 0 else str(40 * i % 977) for i in range(N)]
+    assert hints(read(tmp_path, price=prices))[0][:2] == ("sentinel", "price")
+    prices[1] = "-3"
+    assert hints(read(tmp_path, price=prices)) == []
+
+
+def test_an_age_of_99_is_no_code(tmp_path: Path) -> None:
+    ages = ["99" if i % 9 == 0 else str(18 + i % 70) for i in range(N)]
+    assert hints(read(tmp_path, age=ages)) == []
+
+
 def test_thousands_and_millions(tmp_path: Path) -> None:
     prices = ["1.5M" if i == 3 else f"{i + 0.5}k" for i in range(N - 1)] + ["800"]
     assert hints(read(tmp_path, price=prices)) == [
@@ -66,6 +85,23 @@ def test_thousands_and_millions(tmp_path: Path) -> None:
     assert (
         read(tmp_path, said, price=german).X[:, 1].tolist() == mended.X[:, 1].tolist()
     )
+
+
+def test_a_few_thousands_among_plain_numbers(tmp_path: Path) -> None:
+    cells = [f"${i / 10 + 1}k" if i % 3 == 0 else f"${i + 0.5}" for i in range(N)]
+    assert hints(read(tmp_path, price=cells)) == [
+        ("scaled", "price", "number", "price")
+    ]
+    X = read(tmp_path, Overrides.of(number="price"), price=cells).X
+    assert X[[0, 1, 30], 1].tolist() == [1000, 1.5, 4000]
+
+
+@pytest.mark.parametrize("letter", ["b", "M"])
+def test_rooms_and_sizes_are_no_billions(tmp_path: Path, letter: str) -> None:
+    cells = [f"{30 + i % 9}{letter}" for i in range(N)]
+    assert hints(read(tmp_path, room=cells)) == []
+    with pytest.raises(ValueError, match="No cell of column 'room' is a number"):
+        read(tmp_path, Overrides.of(number="room"), room=cells)
 
 
 def test_classes_and_categories_that_differ_in_case(tmp_path: Path) -> None:
@@ -98,6 +134,7 @@ def test_a_column_that_determines_the_numbers(tmp_path: Path) -> None:
     [
         ("zip code", [str(10_000 + i * 7919 % 80_000) for i in range(N)], "drop"),
         ("city", [f"{(i % 12) * 517:05d}" for i in range(N)], "categorical"),
+        ("postal code", [str(10_115 + i % 4 * 9000) for i in range(N)], "categorical"),
     ],
 )
 def test_codes_as_numbers(
@@ -108,11 +145,33 @@ def test_codes_as_numbers(
     ]
 
 
+def test_padded_months_are_no_codes(tmp_path: Path) -> None:
+    assert hints(read(tmp_path, month=[f"{1 + i % 12:02d}" for i in range(N)])) == []
+
+
 def test_a_rating_as_classes(tmp_path: Path) -> None:
     found = read(tmp_path, kind=[str(i % 11) for i in range(N)])
     assert found.task == "classification"
     assert hints(found) == [("rating", "kind", "task", "regression")]
     assert hints(prepare(tmp_path / "t.csv", target="kind", task="regression")) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        ("rating", [1, 2, 3, 4, 5, 7], ["rating"]),
+        ("visits", [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13], ["rating"]),
+        ("language", [1, 2, 3, 4, 5], []),
+        ("glass", [1, 2, 3, 5, 6, 7], []),
+    ],
+)
+def test_amounts_with_gaps(
+    tmp_path: Path, name: str, values: list[int], expected: list[str]
+) -> None:
+    cells = [str(values[i % len(values)]) for i in range(N)]
+    read(tmp_path, None, **{name: cells})
+    found = prepare(tmp_path / "t.csv", target=name)
+    assert [one[0] for one in hints(found)] == expected
 
 
 def test_one_token_that_fills_most_cells(tmp_path: Path) -> None:

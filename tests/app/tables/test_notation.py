@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from vicinal.app.tables.cells import Table, clean, typed
 from vicinal.app.tables.inputs import Overrides
+from vicinal.app.tables.names import Note
 from vicinal.app.tables.notation import (
     NUMBER_FORM,
-    decisive,
+    number_form,
     possible_forms,
     read_numbers,
 )
@@ -151,7 +152,9 @@ def test_what_is_written_is_read(number: float, unit: str) -> None:
         frame = pl.DataFrame({"x": [text]})
         read = frame.select(read_numbers(pl.col("x"), decimal + unit)).item()
         assert read == pytest.approx(number, abs=1e-9, rel=1e-12)
-        assert decisive([text]) == decimal
+        found = number_form([text])
+        assert found is not None
+        assert found.sign == decimal
 
 
 @pytest.mark.parametrize(("form", "cell"), [(",", "0.376"), (".", "0,376")])
@@ -159,3 +162,18 @@ def test_no_thousands_begin_with_a_zero(form: str, cell: str) -> None:
     """A model of decimal commas does not read 0.376 as 376, nor the other way round."""
     values = pl.DataFrame({"a": [cell]}).select(read_numbers(pl.col("a"), form))
     assert values["a"].to_list() == [None]
+
+
+def test_three_digits_after_a_point_in_a_file_of_semicolons(tmp_path: Path) -> None:
+    """They may be thousands or decimals; the note says which, and the option helps."""
+    path = tmp_path / "t.csv"
+    lines = (f"{1000 + 37 * i:_};{'ab'[i % 2]}".replace("_", ".") for i in range(40))
+    path.write_text("\n".join(["size;target", *lines]))
+    found = prepare(path)
+    assert found.X[0, 0] == 1000
+    (note,) = (one for one in found.notes if isinstance(one, Note))
+    assert str(note).startswith("numbers with a point in 'size': 1.234 is 1234; if not")
+    assert (note.option, note.value) == ("decimal", ".")
+    stated = prepare(path, overrides=Overrides.of(decimal="."))
+    assert stated.X[0, 0] == 1
+    assert not any(isinstance(one, Note) for one in stated.notes)

@@ -146,3 +146,16 @@ def test_what_is_asked_for_may_be_constant_or_empty() -> None:
     found = prepare(frame, target="kind", overrides=said)
     kinds = [one.kind for one in found.decisions]
     assert kinds == ["constant", "constant", "empty", "number", "target"]
+
+
+def test_a_column_in_another_notation_is_not_missing() -> None:
+    found = prepared(number="mixed", date="day=%d/%m/%Y", drop=["when", "time"])
+    points = FRAME.with_columns(mixed=pl.Series(["?", "1.5", "many", "2.5"] * 6))
+    with pytest.raises(ValueError, match=r"numbers like 1\.234,5, but row 1 .* '1\.5'"):
+        found.columns.encode(points)
+    days = FRAME.with_columns(day=pl.Series(["soon", "2024-02-01"] * 12))
+    with pytest.raises(ValueError, match=r"dates like 31/12/2024, but row 1 "):
+        found.columns.encode(days)
+    # Cells that are no numbers are missing, even if all are.
+    others = found.columns.encode(FRAME.with_columns(mixed=pl.lit("many")))
+    assert np.isnan(others[:, found.feature_names.index("mixed")]).all()

@@ -105,9 +105,12 @@ def test_regression_and_limit(csv: str) -> None:
 
 def test_digits_keep_their_pixels_in_order() -> None:
     prepared = prepare("digits")
-    X = load("digits").X
-    np.testing.assert_array_equal(prepared.X, X[:, prepared.columns.kept_indexes])
-    assert len(prepared.columns.kept_indexes) == 61
+    digits = load("digits")
+    names = list(digits.feature_names or [])
+    kept = [names.index(one) for one in prepared.feature_names]
+    np.testing.assert_array_equal(prepared.X, digits.X[:, kept])
+    assert len(kept) == 61
+    assert kept == sorted(kept)
     assert prepared.y is not None
     assert prepared.y.tolist() == load("digits").y.astype(str).tolist()
 

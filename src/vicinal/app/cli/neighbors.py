@@ -12,6 +12,7 @@ from vicinal.app.cli.display import (
     report_errors,
     score_line,
     waiting,
+    warnings_printed,
 )
 from vicinal.app.tables.names import counted, printable
 
@@ -69,7 +70,7 @@ def neighbors(
     """
     recalls: list[Recall] = []
     with report_errors():
-        with waiting("looking for neighbours") as say:
+        with waiting("looking for neighbours") as say, warnings_printed():
             from vicinal.app.models import names_of_rows, nearest_rows, neighbor_table
 
             learned, documents = _maps(
@@ -173,7 +174,7 @@ def predict(
     itself.
     """
     with report_errors():
-        with waiting("reading the rows with a target") as say:
+        with waiting("reading the rows with a target") as say, warnings_printed():
             from vicinal.app.models import load, predict_file
 
             learned = load(model)
@@ -276,7 +277,7 @@ def transform(
     The Euclidean distance of mapped rows is their learned distance. The table may be
     larger than memory.
     """
-    with report_errors(), waiting("mapping rows") as say:
+    with report_errors(), waiting("mapping rows") as say, warnings_printed():
         from vicinal.app.models import AdapterFileError, load, transform_file
 
         options.check_output_path(output, {"model": model})
@@ -314,7 +315,7 @@ def _adapted(
 ) -> tuple[int, tuple[str, str]]:
     """Map vectors by an adapter; return the number of rows, and the new names."""
     from vicinal.adapters import load_adapter
-    from vicinal.app.models import transform_vectors
+    from vicinal.app.models import VectorMap, transform_file
 
     if role is None:
         raise ValueError(
@@ -326,5 +327,6 @@ def _adapted(
         adapter.transform_queries if role == "queries" else adapter.transform_documents
     )
     stem = "query" if role == "queries" else "document"
-    n_rows = transform_vectors(function, data, output, stem=stem, drop=drop, **settings)
+    mapped = VectorMap(function, drop, stem)
+    n_rows = transform_file(mapped, data, output, **settings)
     return n_rows, (f"{stem}0", f"{stem}{len(adapter.query_components_) - 1}")

@@ -7,18 +7,13 @@ module loads no numerical library: estimators are imported when a pipeline is bu
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
-
-from vicinal.app.methods.user_estimators import (
-    as_named_estimator,
-    check_estimator,
-    predicts_by_soft_neighbors,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -366,30 +361,74 @@ def resolve_methods(methods: Any, task: str) -> list[Method]:
     if unknown or not asked:
         raise ValueError(_unknown_methods(unknown, able, task))
     found = [method for name, method in able.items() if name in names]
-    complexity = 1 + max(method.complexity for method in METHODS.values())
     for one in asked:
         if isinstance(one, str):
             continue
-        name, given, scale = as_named_estimator(one)
-        check_estimator(name, given, task)
+        method = _user_method(one, task)
+        name = method.name
         if name in METHODS or any(other.name == name for other in found):
             raise ValueError(
                 f"There are two methods {name!r}; give yours another name, like "
                 f"('my {name}', …)."
             )
-        found.append(
-            Method(
-                *(name, _clones(given), "your own estimator", TASKS, complexity, scale),
-                own_rule=predicts_by_soft_neighbors(given),
-            )
-        )
+        found.append(method)
     return found
 
 
-def _clones(given: Any) -> Callable[[FitRequest], Any]:
-    from sklearn.base import clone
+def _user_method(given: Any, task: str, max_length: int = 40) -> Method:
+    """Return the method of a user's estimator, or of a name and an estimator.
 
-    return lambda _: clone(given)
+    Without a name, it is called as it is written, by its class if that is longer than
+    `max_length`, or by the classes of a pipeline's steps. A pipeline gets the features
+    as they are.
+    """
+    from sklearn.base import clone
+    from sklearn.pipeline import Pipeline
+
+    from vicinal.nca import NCAClassifier, NCARegressor
+
+    name, made = "", given
+    if isinstance(given, tuple | list):
+        if len(given) != 2 or not isinstance(given[0], str) or not given[0].strip():
+            raise ValueError(
+                f"A method with a name is written like ('mine', NCA(2)); got {given!r}."
+            )
+        name, made = " ".join(given[0].split()), given[1]
+    is_pipeline = isinstance(made, Pipeline)
+    shown = re.sub(r"\s+", " ", repr(made))
+    if is_pipeline:
+        shown = "+".join(type(step).__name__ for _, step in made.steps)
+    elif len(shown) > max_length:
+        shown = type(made).__name__
+    name = name or shown
+    if isinstance(made, type):
+        raise TypeError(
+            f"{made.__name__} is a class; give an estimator, {made.__name__}()."
+        )
+    if not all(hasattr(made, one) for one in ("fit", "get_params")):
+        raise TypeError(
+            f"methods are names, estimators, or pairs of the two; got {made!r}."
+        )
+    if not hasattr(made, "transform"):
+        raise ValueError(
+            f"{name} has no transform, so it defines no metric. If its last step "
+            "predicts, leave it out: compare predicts with nearest neighbors."
+        )
+    if task == "none" and not hasattr(made, "score_samples"):
+        raise ValueError(
+            f"{name} has no score_samples; without a target, it must return "
+            "log-densities."
+        )
+    last = made[-1] if is_pipeline else made
+    return Method(
+        name,
+        lambda _: clone(made),
+        "your own estimator",
+        TASKS,
+        complexity=1 + max(method.complexity for method in METHODS.values()),
+        scale="none" if is_pipeline else "auto",
+        own_rule=isinstance(last, NCAClassifier | NCARegressor),
+    )
 
 
 def _unknown_methods(unknown: list[str], able: dict[str, Method], task: str) -> str:

@@ -6,7 +6,6 @@ from vicinal.app.models.files import (
     VectorMap,
     predict_file,
     transform_file,
-    transform_vectors,
     write_frame,
 )
 from vicinal.app.models.learning import learn, method_named, needs_target
@@ -44,6 +43,5 @@ __all__ = [
     "predict_file",
     "save",
     "transform_file",
-    "transform_vectors",
     "write_frame",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import zipfile
@@ -54,7 +55,7 @@ class VectorMap:
     See Also
     --------
     vicinal.app.models.neighbor_table : Takes one for each of its two tables.
-    vicinal.app.models.transform_vectors : Maps a file.
+    vicinal.app.models.transform_file : Maps a file.
 
     Examples
     --------
@@ -157,72 +158,6 @@ def transform_file(
     )
 
 
-def transform_vectors(
-    function: Callable[[FloatArray], FloatArray],
-    source: str,
-    path: str | os.PathLike[str],
-    *,
-    stem: str = "x",
-    drop: Sequence[str] = (),
-    keep: Sequence[str] = (),
-    keep_all: bool = False,
-    on_rows: Callable[[int], None] | None = None,
-) -> int:
-    """Map the vectors of every row and write the result.
-
-    Parameters
-    ----------
-    function : callable
-        A function from vectors, one per row, to as many mapped vectors.
-    source : str
-        A table with vectors, as for
-        `vicinal.app.tables.embeddings.read_embeddings`.
-    path : str or path-like
-        The file to write, as for `transform_file`.
-    stem : str, default="x"
-        The names of new columns, before their number.
-    drop : sequence of str, default=()
-        Columns that are not part of the vectors.
-    keep : sequence of str, default=()
-        Columns to keep in front of the new ones.
-    keep_all : bool, default=False
-        Keep every column.
-    on_rows : callable, default=None
-        Called with the number of rows written so far.
-
-    Returns
-    -------
-    int
-        The number of rows.
-
-    Raises
-    ------
-    ValueError, OSError
-        If the table does not fit or the file cannot be written. Then nothing is
-        written.
-
-    See Also
-    --------
-    vicinal.app.models.transform_file : Map rows by a saved model.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> import numpy as np
-    >>> from vicinal.app.models import transform_vectors
-    >>> with TemporaryDirectory() as folder:
-    ...     np.save(Path(folder) / "in.npy", np.eye(3))
-    ...     source, path = str(Path(folder) / "in.npy"), Path(folder) / "out.npy"
-    ...     transform_vectors(lambda vectors: 2 * vectors, source, path)
-    3
-    """
-    vector_map = VectorMap(function, drop, stem)
-    return transform_file(
-        vector_map, source, path, keep=keep, keep_all=keep_all, on_rows=on_rows
-    )
-
-
 class NeighborPredictor:
     """Predictions of neighbors under a saved metric, from a table of labeled rows.
 
@@ -301,27 +236,26 @@ class NeighborPredictor:
         n_classes = 0 if self.classes is None else len(self.classes)
         smooth = n_neighbors is None and model.vote is not None
         self._voters = Voters(points, targets, n_classes, smooth=smooth)
-        # Rows are the same if their points and targets are.
-        texts = as_known(column.filter(read.kept), model, self.decimal)
-        keys = _keys(points, texts)
-        self._places: dict[Any, list[int]] = {}
-        for place, key in enumerate(keys):
-            self._places.setdefault(key, []).append(place)
+        # Rows are the same if their points and targets are; the first one counts.
+        keys = self._keys(points, column.filter(read.kept))
+        self._places = {key: i for i, key in reversed([*enumerate(keys)])}
         self.n_own = 0
+
+    def _keys(self, points: FloatArray, target: pl.Series) -> list[tuple[bytes, Any]]:
+        # Rounded, because a map of other rows at a time may differ in the last bits.
+        rounded = points.astype(np.float32) + np.float32(0)
+        texts = as_known(target, self.model, self.decimal)
+        return [(p.tobytes(), text) for p, text in zip(rounded, texts, strict=True)]
 
     def _votes(self, frame: pl.DataFrame) -> FloatArray:
         """Return probabilities or numbers; a row does not vote for itself."""
         points = self.model.transform(frame)
         own = np.full(len(points), -1)
-        if self.model.target in frame.columns:
-            column = frame.get_column(self.model.target)
-            texts = as_known(column, self.model, self.decimal)
-            for row, key in enumerate(_keys(points, texts)):
-                own[row] = self._places.get(key, (-1,))[0]
-        if len(self._voters.Z) < 2 or (own < 0).all():
-            return self._voters.predict(points, self.vote)
-        self.n_own += int((own >= 0).sum())
-        return self._voters.predict(points, self.vote, own)
+        if self.model.target in frame.columns and len(self._voters.Z) > 1:
+            keys = self._keys(points, frame.get_column(self.model.target))
+            own = np.array([self._places.get(key, -1) for key in keys])
+        self.n_own += (n_own := int((own >= 0).sum()))
+        return self._voters.predict(points, self.vote, own if n_own else None)
 
     def predict(self, frame: pl.DataFrame) -> NDArray[Any]:
         """Return the class or number of each row.
@@ -362,12 +296,6 @@ class NeighborPredictor:
         if len(self.classes) <= 20:
             found |= {f"p_{c}": votes[:, i] for i, c in enumerate(self.classes)}
         return pl.DataFrame(found)
-
-
-def _keys(points: FloatArray, texts: list[Any]) -> list[tuple[bytes, Any]]:
-    # Rounded, because a map of other rows at a time may differ in the last bits.
-    rounded = points.astype(np.float32) + np.float32(0)
-    return [(p.tobytes(), text) for p, text in zip(rounded, texts, strict=True)]
 
 
 @dataclass(eq=False)
@@ -476,14 +404,13 @@ def predict_file(
         outcome.n_missing += sum(
             int(np.isnan(values).sum()) for _, values in model.columns.read(cells)
         )
-        targets: list[Any] = [None] * piece.height
         if model.target in piece.columns:
             column = piece.get_column(str(model.target))
             targets = as_known(column, model, predictor.decimal)
-        for truth, value in zip(targets, new.get_column("predicted"), strict=True):
-            if truth is not None:
-                outcome.truth.append(truth)
-                outcome.predicted.append(value)
+            for truth, value in zip(targets, new.get_column("predicted"), strict=True):
+                if truth is not None:
+                    outcome.truth.append(truth)
+                    outcome.predicted.append(value)
         return new
 
     outcome.n_rows = write_rows(
@@ -536,13 +463,7 @@ def write_frame(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
     """
     suffix = _format(Path(path), TABLES)
     with atomic_write(path) as temporary:
-        if suffix in _DELIMITERS:
-            text = frame.write_csv(separator=_DELIMITERS[suffix])
-            temporary.write_text(text, encoding="utf-8", newline="")
-        elif suffix == ".parquet":
-            frame.write_parquet(temporary)
-        else:
-            frame.write_ipc(temporary)
+        _write_table(lambda *_: iter([frame]), frame, temporary, suffix)
 
 
 def _format(goal: Path, endings: Sequence[str]) -> str:
@@ -610,15 +531,20 @@ def write_rows(
     kept = first.columns if keep_all else list(dict.fromkeys(keep))
     with add_line_number(opened, 0):
         made = new(first)
-    _check_kept(first.columns, kept, made.columns)
-    if suffix == ".npz":
-        _check_kept(first.columns, kept, ["X", "names"])
-        for name in kept:
-            if any(sign in name for sign in "/\\\0"):
-                raise ValueError(
-                    f"Column {name!r} cannot be kept in {goal.name}: the name of an "
-                    "array has no slash, backslash or NUL; write to .parquet or .csv."
-                )
+    taken = {*made.columns, *(("X", "names") if suffix == ".npz" else ())}
+    for name in kept:
+        check_column(name, first.columns)
+        if name in taken:
+            raise ValueError(
+                f"Column {name!r} cannot be kept: a new column has its name; keep the "
+                "others by name."
+            )
+        if suffix == ".npz" and re.search(r"[/\\\0]|\.npy$", name):
+            raise ValueError(
+                f"Column {name!r} cannot be kept in {goal.name}: the name of an array "
+                "has no slash, backslash or NUL, and does not end in .npy; write to "
+                ".parquet or .csv."
+            )
     if kept and suffix == ".npy":
         raise ValueError(
             f"{goal.name} holds one array, and no column beside it; write to .npz, "
@@ -681,24 +607,29 @@ class _Rows:
 
 
 def _write_table(
-    rows: _Rows, sample: pl.DataFrame, temporary: Path, suffix: str, group_bytes: int
+    rows: Callable[..., Iterator[pl.DataFrame]],
+    sample: pl.DataFrame,
+    temporary: Path,
+    suffix: str,
+    row_group_bytes: int = 2**27,
 ) -> None:
-    """Write the rows as text, Parquet or Arrow."""
+    """Write rows like those of a sample as text, Parquet or Arrow."""
     from polars.io.plugins import register_io_source
 
     if suffix in _DELIMITERS:
         # polars' own sink for text has missed a full disk.
         with temporary.open("w", encoding="utf-8", newline="") as file:
-            for piece in rows():
-                text = piece.write_csv(
-                    separator=_DELIMITERS[suffix], include_header=rows.done == 0
+            for index, piece in enumerate(rows()):
+                file.write(
+                    piece.write_csv(
+                        separator=_DELIMITERS[suffix], include_header=index == 0
+                    )
                 )
-                file.write(text)
         return
     lazy = register_io_source(rows, schema=sample.schema)
     if suffix == ".parquet":
-        bytes_of_row = max(1, sample.estimated_size() // sample.height)
-        group = max(1, int(group_bytes // bytes_of_row))
+        bytes_of_row = max(1, sample.estimated_size() // max(1, sample.height))
+        group = max(1, int(row_group_bytes // bytes_of_row))
         lazy.sink_parquet(temporary, row_group_size=group)
     else:
         lazy.sink_ipc(temporary)
@@ -745,13 +676,3 @@ def _array(values: list[Any]) -> NDArray[Any]:
     if all(isinstance(one, int | float | None) for one in values):
         return np.array([np.nan if one is None else one for one in values])
     return np.array(["" if one is None else str(one) for one in values], dtype=np.str_)
-
-
-def _check_kept(columns: list[str], keep: Sequence[str], new: list[str]) -> None:
-    for name in keep:
-        check_column(name, columns)
-        if name in new:
-            raise ValueError(
-                f"Column {name!r} cannot be kept: a new column has its name; keep the "
-                "others by name."
-            )

@@ -137,7 +137,8 @@ def typed(table: Table) -> Table:  # noqa: C901
     integers, whole = _parse(frame, text, lambda x: x.cast(pl.Int64, strict=False))
     text = sorted({*text} - {*whole})
     floats, plain = _parse(frame, text, lambda x: x.cast(pl.Float64, strict=False))
-    zeros = frame.select(pl.nth(i).str.contains(r"^0\d").any() for i in whole)
+    # Not two digits, such as those of months and hours.
+    zeros = frame.select(pl.nth(i).str.contains(r"^0\d\d").any() for i in whole)
     padded = [names[int(one)] for one in zeros.columns if zeros[one][0]]
 
     samples = {}
@@ -184,11 +185,13 @@ def typed(table: Table) -> Table:  # noqa: C901
         notes.append(
             Note(f"{said}, and is read so", kind="decimal", column=contrary[0])
         )
-    unsure = [names[i] for i in sorted(forms) if not (known or found[i].is_sure)]
     commas = [names[i] for i in sorted(forms) if forms[i].startswith(",")]
-    if unsure:
-        notes.append(decimal_note(unsure, sign))
-    elif commas:
+    unsure = [i for i in sorted(forms) if not (known or found[i].is_sure)]
+    pointed = {i for i in unsure if not any("," in one for one in samples[i])}
+    for several, mark in (({*unsure} - pointed, ","), (pointed, ".")):
+        if several:
+            notes.append(decimal_note([names[i] for i in sorted(several)], sign, mark))
+    if commas and not unsure:
         notes.append(f"decimal commas in {listed(commas, length=None)}")
     return replace(
         table,
@@ -201,7 +204,7 @@ def typed(table: Table) -> Table:  # noqa: C901
     )
 
 
-def decimal_note(names: Iterable[str], sign: str) -> Note:
+def decimal_note(names: Iterable[str], sign: str, mark: str = ",") -> Note:
     """Return a note on columns whose decimal sign is not certain.
 
     Parameters
@@ -210,9 +213,17 @@ def decimal_note(names: Iterable[str], sign: str) -> Note:
         The columns.
     sign : {",", "."}
         The sign that was assumed.
+    mark : {",", "."}, default=","
+        The sign in the cells.
     """
-    example, other = ("1.234", ".") if sign == "," else ("1234", ",")
-    said = f"numbers with a comma in {listed(names, length=None)}: 1,234 is {example}"
+    noun, value = (
+        "comma" if mark == "," else "point",
+        "1.234" if sign == mark else "1234",
+    )
+    said = (
+        f"numbers with a {noun} in {listed(names, length=None)}: 1{mark}234 is {value}"
+    )
+    other = "." if sign == "," else ","
     return Note(f"{said}; if not, state the sign", "decimal", other)
 
 
@@ -326,16 +337,10 @@ def mixed_cells(
     if present.dtype != pl.String or len(present) < min_cells:
         return None
     # A sample first: most text is neither.
-    cells = sample(present)
-    numeric = number_form(cells, decimal)
-    found = {
-        "number": numeric and numeric.form,
-        "date": common_date_form(pl.Series(cells)),
-    }
-    for kind, form in found.items():
-        if form is None or 2 * parse_text(pl.Series(cells), kind, form).count() < len(
-            cells
-        ):
+    cells = pl.Series(sample(present))
+    for kind in ("number", "date"):
+        form, is_sure = _common_form(cells, kind, decimal)
+        if form is None or 2 * parse_text(cells, kind, form).count() < len(cells):
             continue
         read = parse_text(present, kind, form).is_not_null()
         n_read = int(read.sum())
@@ -344,9 +349,18 @@ def mixed_cells(
         most = 2 * n_read >= len(present) or (len(others) == 1 and n_read >= min_cells)
         if others and most:
             shown = listed(others, limit=2, length=20)
-            is_sure = kind == "date" or numeric is None or numeric.is_sure
             return Mixed(kind, form, n_read, len(present), shown, is_sure)
     return None
+
+
+def _common_form(
+    cells: pl.Series, kind: str, decimal: str = "."
+) -> tuple[str | None, bool]:
+    """Return the form of most cells, None if there is none, and whether it is sure."""
+    if kind == "date":
+        return common_date_form(cells), True
+    found = number_form(cells.to_list(), decimal)
+    return (found.form, found.is_sure) if found else (None, True)
 
 
 def parse_text(column: pl.Series, kind: str, form: str = "") -> pl.Series:
@@ -434,6 +448,27 @@ def read_cells(
     return (
         values if finite.all() else np.where(finite, values, values.dtype.type("nan"))
     )
+
+
+def check_notation(column: pl.Series, kind: str, form: str) -> None:
+    """Raise CellError if text that cannot be read in one form can be in another.
+
+    Parameters
+    ----------
+    column : polars.Series
+        Cleaned by `clean`.
+    kind : {"number", "date"}
+        The type of the cells.
+    form : str
+        The form in which no cell can be read.
+    """
+    name, column = unnamed(column)
+    if column.dtype != pl.String or column.null_count() == len(column):
+        return
+    other, _ = _common_form(pl.Series(sample(column)), kind)
+    if other is not None:
+        read = parse_text(column, kind, other)
+        _check_cells(name, column, read.is_null(), kind, form)
 
 
 def vectors(column: pl.Series, length: int) -> FloatArray:

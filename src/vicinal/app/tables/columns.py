@@ -21,6 +21,7 @@ from vicinal.app.tables.cells import (
     NO,
     YES,
     as_names,
+    check_notation,
     dtype_in_words,
     mixed_cells,
     read_cells,
@@ -328,26 +329,19 @@ class Columns:
     @property
     def feature_names(self) -> list[str]:
         """Name of each column of the result of `encode`."""
-        return [name for name, _ in self._features()]
-
-    @property
-    def kept_indexes(self) -> list[int]:
-        """Index of each feature's column among those that are not the target."""
-        return [index for _, index in self._features()]
-
-    def _features(self) -> list[tuple[str, int]]:
-        found: list[tuple[str, int]] = []
-        candidates = (one for one in self.decisions if one.kind != "target")
-        for index, decision in enumerate(candidates):
+        found: list[str] = []
+        for decision in self.decisions:
             name, kind = decision.column, decision.kind
-            names = [name] if decision.kept else []
             if kind == "vector":
-                names = [f"{name}[{i}]" for i in range(self.lengths[name])]
-            if kind == "category":
+                found += [f"{name}[{i}]" for i in range(self.lengths[name])]
+            elif kind == "category":
                 values = self.categories[name]
                 shown = values[1:] if len(values) == 2 else values
-                names = [f"{name}={one}" if one else f"{name} missing" for one in shown]
-            found += [(one, index) for one in names]
+                found += [
+                    f"{name}={one}" if one else f"{name} missing" for one in shown
+                ]
+            elif decision.kept:
+                found.append(name)
         return found
 
     def encode(self, frame: pl.DataFrame) -> FloatArray:
@@ -371,7 +365,7 @@ class Columns:
         ValueError
             If a column does not exist or changed its type.
         """
-        result = np.empty((frame.height, len(self.kept_indexes)), dtype=self.dtype)
+        result = np.empty((frame.height, len(self.feature_names)), dtype=self.dtype)
         start = 0
         for one, values in self.read(frame):
             part = values if values.ndim == 2 else values[:, None]
@@ -411,7 +405,11 @@ class Columns:
             elif one.kind == "vector":
                 yield one, vectors(column, self.lengths[one.column])
             else:
-                yield one, read_cells(column, one.kind, one.form, asked=one.asked)
+                values = read_cells(column, one.kind, one.form, asked=one.asked)
+                if one.asked and np.isnan(values).all():
+                    # Other cells are missing, but not a column in another notation.
+                    check_notation(column, one.kind, one.form)
+                yield one, values
 
     def kept_part(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the columns of a new table that `encode` needs, in their order.

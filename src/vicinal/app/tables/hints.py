@@ -10,18 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.app.tables._polars import pl
-from vicinal.app.tables.cells import as_names, unnamed
+from vicinal.app.tables.cells import as_names, sample, unnamed
 from vicinal.app.tables.columns import Decision
 from vicinal.app.tables.names import Note, listed, printable
-from vicinal.app.tables.notation import SCALED
+from vicinal.app.tables.notation import number_form
 
 _CODE = re.compile(
     r"(?i)(.*[_\s.-])?(zip|zip ?code|postal|post(al)?[_ ]?code|plz|postleitzahl|phone|"
     r"telephone|fax|isbn|ean|sku|account|customer|id|nr|code)"
 )
 _RATING = re.compile(
-    r"(?i)rating|score|quality|stars|grade|points|satisf|age|count|level"
+    r"(?i)rating|score|quality|stars|grade|points|satisf|(?<![a-z])age|count|level"
 )
+# Common codes for missing values: -999, 9999, -99.9; and for others, 998 or 888.
+_SENTINEL = re.compile(r"-?(99+(\.(0|9+))?|9+[78]\.0|88+\.0|77+\.0)")
 
 
 def column_hints(
@@ -72,21 +74,28 @@ def _column_hint(
     if codes is not None and one.kept and _is_leak(column, codes):
         said += " determines the target: leave it out if it is not known before"
         return Note(said, "drop", name, "leak", name)
-    if numeric and (found := _sentinel(present)) is not None:
-        said += f" has {found[0]:g} in {found[1]:,} rows, far from its other values: "
+    if numeric and (sentinels := _sentinels(present)):
+        shown = " and ".join(f"{x:g}" for x in sentinels)
+        count = sum(sentinels.values())
+        said += f" has {shown} in {count:,} rows, far from its other values: "
         said += "if it means missing, empty these cells, or leave the column out"
         return Note(said, "drop", name, "sentinel", name)
-    named = present.dtype.is_integer() and _CODE.fullmatch(name.strip())
-    if numeric and (name in padded or (named and present.n_unique() > 10)):
+    named = present.dtype.is_integer() and bool(_CODE.fullmatch(name.strip()))
+    if numeric and named:
+        # A code of few values may be a step on a scale, if it is small.
+        named = present.n_unique() > 10 or bool((present >= 1000).all())
+    if numeric and (name in padded or named):
         said += " looks like codes but is used as numbers: take it as "
         if present.n_unique() <= 50:
             return Note(f"{said}categories", "categorical", name, "code", name)
         return Note(f"{said}an identifier", "drop", name, "code", name)
     if present.dtype != pl.String:
         return None
-    scaled = present.filter(present.str.contains(SCALED))
-    if len(scaled) and 2 * len(scaled) >= len(present):
-        said += f" has numbers like {printable(scaled[0])!r}, taken as text: name it "
+    cells = sample(present)
+    found = number_form(cells)
+    if found and found.form.endswith("k") and 2 * found.n_read >= len(cells):
+        shown = next(one for one in cells if re.search(r"(?i)\d\s?[kmb]", one))
+        said += f" has numbers like {printable(shown)!r}, taken as text: name it "
         return Note(f"{said}as a number to read them", "number", name, "scaled", name)
     if one.kind == "category" and (alike := _alike(present)):
         shown = listed(alike, limit=2)
@@ -123,8 +132,10 @@ def target_hints(name: str, column: pl.Series, task: str, asked: bool) -> list[N
         notes.append(Note(f"{said}; write them alike", kind="spelling", column=name))
     if present.dtype.is_numeric() and not asked:
         values = present.unique().sort().to_numpy()
-        in_order = len(values) > 4 and bool((np.diff(values) == 1).all())
-        if in_order and (len(values) > 10 or _RATING.search(name)):
+        # Some of the numbers may be missing, but most are there.
+        in_order = bool(values[-1] - values[0] < 1.5 * len(values))
+        n_min = 5 if _RATING.search(name) else 11
+        if in_order and len(values) >= n_min:
             said = (
                 f"the {len(values)} whole numbers {values[0]:g} to {values[-1]:g} of "
                 f"{printable(name)!r} are taken as classes; if they are an amount or "
@@ -143,18 +154,34 @@ def _alike(present: pl.Series) -> list[str]:
     return [one for group in groups.values() if len(group) > 1 for one in group]
 
 
-def _sentinel(present: pl.Series) -> tuple[float, int] | None:
-    """Return a repeated extreme such as -999 or 9999 that is far from the rest."""
-    values = present.to_numpy()
-    for extreme in (float(values.min()), float(values.max())):
-        if not re.fullmatch(r"-?99+(\.0)?", repr(extreme)):
-            continue
-        others = values[values != extreme].astype(np.float64)
-        count = len(values) - len(others)
-        far = len(others) and np.abs(others - extreme).min() > np.ptp(others)
-        if count > 1 and far:
-            return extreme, count
-    return None
+def _sentinels(present: pl.Series) -> dict[float, int]:
+    """Return repeated codes, such as -999 or 9999, that are far from the rest."""
+    values = present.to_numpy().astype(np.float64)
+    values = values[np.isfinite(values)]
+
+    def is_code(value: float) -> bool:
+        return _SENTINEL.fullmatch(repr(float(value))) is not None
+
+    # Most columns end here, before their values are sorted.
+    if not (values.size and (is_code(values.min()) or is_code(values.max()))):
+        return {}
+    distinct, counts = np.unique(values, return_counts=True)
+    start, stop = 0, len(distinct)
+    while start < stop and is_code(distinct[start]):
+        start += 1
+    while start < stop and is_code(distinct[stop - 1]):
+        stop -= 1
+    others = distinct[start:stop]
+    codes = [*range(start), *range(stop, len(distinct))] if others.size else []
+    return {
+        float(distinct[i]): int(counts[i])
+        for i in codes
+        if counts[i] > 1
+        and (
+            np.abs(others - distinct[i]).min() > np.ptp(others)
+            or distinct[i] < 0 <= others[0]
+        )
+    }
 
 
 def _is_leak(column: pl.Series, y: NDArray[Any], min_rows: int = 10) -> bool:

@@ -5,8 +5,8 @@ tables are read in the same way.
 
 - Numbers (`3,14`, `1,234.50`, `$12.30`, `7 %`): empty for the notation that every
   program writes (`-1.5e3`); else the decimal sign, followed by the unit of each cell:
-  `","`, `"."`, `".$"`, `",€"`, `".%"`. In `".k"`, cells may end in k, M or B
-  (`12.5k`).
+  `","`, `"."`, `".$"`, `",€"`, `".%"`. With a k at the end (`".k"`, `",€k"`), cells
+  may be in thousands, millions or billions (`12.5k`, `3,2M €`).
 - Dates: empty for ISO 8601, else a format of `datetime.strptime`.
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import NamedTuple
 
 from vicinal.app.tables._polars import pl
@@ -27,9 +27,9 @@ _CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL"
 _SYMBOLS = "$€£¥₹₽₩₺₪₫฿₴₦₱"
 _UNIT = re.compile(rf"[{_SYMBOLS}%]|(?<![A-Za-z])(?:{_CODES})(?![A-Za-z])")
 #: Forms of numbers that a file may state.
-NUMBER_FORM = re.compile(rf"(?:[.,](?:[{_SYMBOLS}%k]|{_CODES})?)?")
-#: Numbers in thousands, millions or billions.
-SCALED = r"^[+-]?\d[\d.,]*\s?[kKmMbB]$"
+NUMBER_FORM = re.compile(rf"(?:[.,](?:[{_SYMBOLS}%]|{_CODES})?k?)?")
+# The end of a number in thousands, millions or billions.
+_SCALED = r"(\d)\s?([kKmMbB])([^A-Za-z0-9]*)$"
 _SCALES = {"k": 1e3, "m": 1e6, "b": 1e9}
 _BLANK = r" \u00a0\u202f'’"
 _GROUPS = {".": f",{_BLANK}", ",": f".{_BLANK}"}
@@ -40,17 +40,6 @@ _PATTERNS = {
         rf"|[{sign}]\d+)(?:[eE][+-]?\d+)?$"
     )
     for sign, groups in _GROUPS.items()
-}
-# Cells that determine the decimal sign.
-_DECISIVE = {
-    ",": re.compile(
-        rf"\D*(?:\d{{1,3}}(?:[.{_BLANK}]\d{{3}})+,\d+|\d*,(?:\d{{1,2}}|\d{{4,}})"
-        r"|0,\d+|\d{4,},\d+)\D*"
-    ),
-    ".": re.compile(
-        rf"\D*(?:\d{{1,3}}(?:[,{_BLANK}]\d{{3}})+\.\d+|\d*\.(?:\d{{1,2}}|\d{{4,}})"
-        r"|0\.\d+|\d{4,}\.\d+|\d{1,3}(?:,\d{3}){2,})\D*"
-    ),
 }
 
 
@@ -93,24 +82,6 @@ def _is_plain(cell: str) -> bool:
     except ValueError:
         return False
     return "_" not in cell
-
-
-def decisive(cells: Iterable[str]) -> str:
-    """Return the decimal sign that the cells determine.
-
-    Parameters
-    ----------
-    cells : iterable of str
-        Numbers of one column.
-
-    Returns
-    -------
-    str
-        ``","``, ``"."`` or ``""``: ``1,234`` does not determine it.
-    """
-    texts = list(cells)
-    signs = (sign for sign, x in _DECISIVE.items() if any(map(x.fullmatch, texts)))
-    return next(signs, "")
 
 
 class NumberForm(NamedTuple):
@@ -159,9 +130,12 @@ def number_form(
     >>> number_form(["2,793", "n/a"], sign=",")
     NumberForm(form=',', sign='', n_read=1, is_sure=False)
     """
-    scaled = sum(re.match(SCALED, one) is not None for one in cells)
-    if scaled and 2 * scaled >= len(cells):
-        bare = [re.sub(r"\s?[kKmMbB]$", "", one) for one in cells]
+    bare = [re.sub(_SCALED, r"\1\3", one) for one in cells]
+    both = zip(cells, bare, strict=True)
+    scaled = [one for one, rest in both if rest != one and is_number(rest)]
+    units = {re.findall(_SCALED, one)[0][1].lower() for one in scaled}
+    # 12b alone may be the number of a house, and 38M a size.
+    if "k" in units or len(units) > 1 or any(re.search("[.,]", x) for x in scaled):
         found = number_form(bare, sign, decimal) or NumberForm("", "", 0, True)
         return found._replace(form=(found.form or ".") + "k")
     readable = {one: forms for one in cells if (forms := possible_forms(one))}
@@ -172,7 +146,9 @@ def number_form(
     stated = {form: n for form, n in counts.items() if form[0] == decimal}
     if any(2 * n >= max(counts.values()) for n in stated.values()):
         counts = Counter(stated)
-    shown = decisive(readable)
+    # A cell determines the sign if it is a number with one sign only.
+    signs = {forms[0][0] for forms in readable.values() if len(forms) == 1}
+    shown = next((one for one in ",." if one in signs), "")
     likely = decimal or shown or sign
     form = max(counts, key=lambda one: (counts[one], one[0] == likely))
     if counts[form] <= plain:
@@ -180,9 +156,7 @@ def number_form(
         grouped = any("." in one for one in readable)
         grouped &= all(map(_POINT_GROUPS.fullmatch, readable))
         form = "," if grouped and likely == "," else ""
-        return NumberForm(form, shown, plain, True)
-    if not shown and counts[{".": ",", ",": "."}[form[0]] + form[1:]] < counts[form]:
-        shown = form[0]
+        return NumberForm(form, shown, plain, not form or bool(decimal or shown))
     is_sure = bool(decimal or shown) or not any("," in one for one in readable)
     return NumberForm(form, shown, counts[form], is_sure)
 
@@ -204,11 +178,11 @@ def read_numbers(text: pl.Expr, form: str) -> pl.Expr:
     """
     if not form:
         return text.cast(pl.Float64, strict=False)
+    if form.endswith("k"):
+        scale = text.str.extract(_SCALED, 2).str.to_lowercase()
+        factor = scale.replace_strict(_SCALES, default=1.0, return_dtype=pl.Float64)
+        return read_numbers(text.str.replace(_SCALED, "${1}${3}"), form[:-1]) * factor
     sign, unit = form[0], form[1:]
-    if unit == "k":
-        end = text.str.extract(r"([kKmMbB])$").str.to_lowercase()
-        factor = end.replace_strict(_SCALES, default=1.0, return_dtype=pl.Float64)
-        return read_numbers(text.str.replace(r"\s?[kKmMbB]$", ""), sign) * factor
     bare = text.str.replace_all("−", "-", literal=True)
     if unit:
         bare = pl.when(bare.str.contains(unit, literal=True)).then(
