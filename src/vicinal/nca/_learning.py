@@ -192,13 +192,17 @@ def store(est: Any, attributes: dict[str, Any]) -> None:
 
 
 def map_attributes(
-    est: Any,  # noqa: ARG001  a method of the estimators
+    est: Any,
     problem: Problem,
     components: FloatArray,
 ) -> dict[str, Any]:
     """Return the fitted attributes of a map, or of the diagonal of a map."""
     dtype = problem.X.dtype
     if components.ndim == 2:
+        if problem.basis is not None:
+            components = components @ problem.basis.T
+            if est.n_components is None:  # as many rows as features
+                components = problem.basis @ components
         return {"components_": components.astype(dtype)}
     # The sign of a weight does not change distances.
     weights = np.abs(components).astype(dtype)

@@ -14,7 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.metric import CallbackSupportMixin, LinearMetric, validate_data
-from vicinal.nca._initialization import STARTS, check_sparse_settings, is_warm
+from vicinal.nca._initialization import (
+    STARTS,
+    check_sparse_settings,
+    convert_rows,
+    is_warm,
+)
 from vicinal.nca._learning import (
     check_diagonal,
     learn,
@@ -337,7 +342,7 @@ matrix of shape (n_samples, n_samples)
             kind = MatchProblem if soft and not is_classifier(self) else ClassProblem
             problem = kind.validate(self, X, y, sample_weight)
             self._check_settings(problem.X)
-            result = learn(self, problem)
+            result = learn(self, convert_rows(self, problem))
         if not result.success:
             warn_unless_learned(self, result)
         return self

@@ -11,7 +11,13 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from vicinal._typing import FloatArray
 from vicinal.base.metric import CallbackSupportMixin, LinearMetric
-from vicinal.nca._learning import learn, map_queries, warn_unless_learned
+from vicinal.nca._initialization import convert_rows
+from vicinal.nca._learning import (
+    learn,
+    map_attributes,
+    map_queries,
+    warn_unless_learned,
+)
 from vicinal.nca._problems import RegressionProblem
 from vicinal.nca.nca import GRADIENT_CONSTRAINTS
 from vicinal.neighborhood import (
@@ -169,7 +175,7 @@ verbose, random_state, n_jobs
         """
         with self._unchanged_on_error(), single_threaded_blas():
             problem = RegressionProblem.validate(self, X, y, sample_weight)
-            result = learn(self, problem)
+            result = learn(self, convert_rows(self, problem))
         if not result.success:
             warn_unless_learned(self, result)
         return self
@@ -179,11 +185,10 @@ verbose, random_state, n_jobs
     ) -> dict[str, Any]:
         """Return the fitted attributes of a map."""
         dtype = problem.X.dtype
-        A = components.astype(dtype)
-        return {
-            "components_": A,
+        state = map_attributes(self, problem, components)
+        return state | {
             "_offset": problem.offset,
-            "_points": problem.mapped(A),
+            "_points": problem.mapped(state["components_"]),
             "_targets": problem.targets.astype(dtype)[:, None],
             "_middle": problem.middle,
             "_unit": problem.unit,
