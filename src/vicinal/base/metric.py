@@ -70,8 +70,9 @@ def validate_data(estimator: Any, /, *arrays: Any, **options: Any) -> Any:
 
     scikit-learn keeps the byte order of data frame columns, for which no kernel is
     compiled. Arrays of other libraries, such as torch tensors, become NumPy arrays,
-    whatever scikit-learn is configured to do. Values whose squares or fourth powers would overflow or underflow raise
-    ValueError here, so that no other code needs to consider them.
+    whatever scikit-learn is configured to do. Values whose squares or fourth powers
+    would overflow or underflow raise ValueError here, so that no other code needs to
+    consider them.
     """
     with sklearn.config_context(array_api_dispatch=False):
         found = _sklearn.validate_data(estimator, *arrays, **options)
