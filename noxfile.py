@@ -1,3 +1,7 @@
+#!/usr/bin/env -S uv run --script
+# /// script
+# dependencies = ["nox>=2025.2.9"]
+# ///
 """The checks of this project, one session each; CI runs these and no others.
 
 ``nox -l`` lists them, ``nox -s NAME`` runs one. Sessions that look at the code run in
@@ -14,22 +18,17 @@ from pathlib import Path
 
 import nox
 
-nox.needs_version = ">=2024.4"
+nox.needs_version = ">=2025.2.9"
 nox.options.default_venv_backend = "venv"
-nox.options.sessions = [
-    "lint",
-    "types",
-    "coverage",
-    "browser",
-    "docs",
-    "neural",
-    "dask",
-    "hostile",
-    "release",
-    "oldest",
-]
+# A version of Python that is not installed is skipped, also in CI.
+nox.options.error_on_missing_interpreters = False
 
 HERE = Path(__file__).parent
+# Tools of the tests, whose versions users never meet.
+_TEST_TOOLS = (
+    *("vicinal", "ir-measures", "pytest", "hypothesis", "numpydoc", "codespell"),
+    "playwright",
+)
 PYTEST = (sys.executable, "-m", "pytest", "-q")
 
 
@@ -62,7 +61,7 @@ def types(session: nox.Session) -> None:
     _tool(session, "mypy")
 
 
-@nox.session(venv_backend="none")
+@nox.session(venv_backend="none", default=False)
 def tests(session: nox.Session) -> None:
     """Run the tests that every change must pass, as in the README."""
     session.run(*PYTEST, *session.posargs)
@@ -71,7 +70,7 @@ def tests(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def coverage(session: nox.Session) -> None:
     """Run the slow tests, too, and measure which lines the tests reach."""
-    marks = "not browser and not site"
+    marks = "not browser and not site and not mlflow"
     _tool(session, "pytest", "-q", "-m", marks, "--cov", *session.posargs)
 
 
@@ -99,7 +98,8 @@ def neural(session: nox.Session) -> None:
         "tests/test_docstrings.py",
     )
     session.run(
-        *("python", "-m", "pytest", "-q", "-m", "not browser and not site"),
+        *("python", "-m", "pytest", "-q"),
+        *("-m", "not browser and not site and not mlflow"),
         *(session.posargs or places),
         env={"OMP_NUM_THREADS": "2"},
     )
@@ -195,14 +195,38 @@ def _use(session: nox.Session, built: Path, environment: Path) -> None:
     session.run(vicinal, "compare", "iris", "--report", str(environment / "iris.html"))
 
 
+@nox.session(python=["3.12", "3.13"])
+def pythons(session: nox.Session) -> None:
+    """Test on later versions of Python, with the latest NumPy, SciPy and pandas."""
+    session.install("-q", "-e", ".[test]")
+    session.run("python", "-m", "pip", "list")
+    session.run("python", "-m", "pytest", "-q", *session.posargs)
+
+
+@nox.session(default=False)
+def mlflow(session: nox.Session) -> None:
+    """Test MLflow's sklearn flavour; MLflow is too large for the extra "test"."""
+    session.install("-q", "-e", ".[test]", "mlflow-skinny>=3.1")
+    place = "tests/test_serving.py"
+    session.run("python", "-m", "pytest", "-q", "-n0", "-m", "mlflow", place)
+
+
 @nox.session
 def oldest(session: nox.Session) -> None:
-    """Test with the oldest supported version of each dependency."""
+    """Test with the oldest supported version of each dependency and of each extra."""
     project = nox.project.load_toml(HERE / "pyproject.toml")["project"]
+    extras = project["optional-dependencies"]
+    named = [*project["dependencies"]]
+    for extra in ("cli", "excel", "plot", "onnx", "ann", "test"):
+        named += [one for one in extras[extra] if not one.startswith(_TEST_TOOLS)]
     constraints = Path(session.create_tmp()) / "constraints.txt"
-    constraints.write_text(
-        "".join(re.sub(">=(.*)", r"==\1.*\n", one) for one in project["dependencies"])
-    )
+    pins = [re.sub(">=(.*)", r"==\1.*", one) for one in named]
+    # The Matplotlib of that time warns with later ones.
+    constraints.write_text("\n".join([*pins, "pyparsing==3.2.*", ""]))
     session.log(constraints.read_text())
     session.install("-q", "-e", ".[test]", "-c", str(constraints))
-    session.run("python", "-m", "pytest", "-q")
+    session.run("python", "-m", "pytest", "-q", *session.posargs)
+
+
+if __name__ == "__main__":
+    nox.main()

@@ -25,7 +25,9 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import vicinal
 from vicinal import LCA, LDG, NCA, NCAClassifier, NCARegressor, persistence
+from vicinal.adapters import RetrievalAdapter
 from vicinal.classic import LMNN
+from vicinal.compat import metric_learn
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,6 +95,36 @@ def test_every_public_estimator_comes_back(tmp_path: Path, kind: type) -> None:
     assert repr(again) == repr(estimator)
     assert set(vars(again)) == set(vars(estimator))
     assert_same(estimator, again)
+
+
+@pytest.mark.parametrize(
+    "name", ["NCA", "LMNN", "LFDA", "MLKR", "Covariance", "LSML_Supervised"]
+)
+def test_estimators_of_compat_come_back(tmp_path: Path, name: str) -> None:
+    model = getattr(metric_learn, name)().fit(X, y)
+    again = saved(tmp_path, model)
+    assert type(again) is type(model)
+    assert_same(model, again)
+    assert again.get_metric()(X[0], X[1]) == model.get_metric()(X[0], X[1])
+
+
+def test_learners_of_pairs_still_predict(tmp_path: Path) -> None:
+    pairs = np.stack([X[:-1:2], X[1::2]], axis=1)
+    labels = np.where(np.arange(len(pairs)) % 3, 1, -1)
+    model = metric_learn.ITML().fit(pairs, labels)
+    again = saved(tmp_path, model)
+    np.testing.assert_array_equal(again.predict(pairs), model.predict(pairs))
+    assert again.threshold_ == model.threshold_
+
+
+def test_adapters_come_back(tmp_path: Path) -> None:
+    adapter = RetrievalAdapter(alpha=0.1)
+    adapter.fit(X[:-1], X, [(i, i + 1) for i in range(len(X) - 1)])
+    again = saved(tmp_path, adapter)
+    assert set(dir(again)) == set(dir(adapter))
+    np.testing.assert_array_equal(
+        again.transform_queries(X), adapter.transform_queries(X)
+    )
 
 
 @pytest.mark.parametrize("labels", [y > 0, y.astype(float), y.astype(str), "object"])

@@ -20,6 +20,7 @@ from benchmarks.speed import (
     ratios,
     scale,
     scaling,
+    serving,
 )
 
 BENCHMARKS = {
@@ -36,6 +37,7 @@ BENCHMARKS = {
     "imports": imports.main,
     "adapters": adapters.main,
     "dask": dask.main,
+    "serving": serving.main,
 }
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)

@@ -31,7 +31,7 @@ def share_of_first_two(model: PairNCA) -> float:
 class PairNCAOfLabels(PairNCA):
     """Pairs of successive rows of a class: scikit-learn's checks give labels."""
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None) -> Self:
         labels = np.asarray(y).reshape(-1)
         if y is None or len(labels) != _num_samples(X) or len(labels) < 2:
             return super().fit(X, [[0, 1]])  # what is wrong is PairNCA's to say

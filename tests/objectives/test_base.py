@@ -251,3 +251,18 @@ def test_bad_maps_are_named() -> None:
         objective.terms(np.eye(2, 3), np.arange(3))
     with pytest.raises(ValueError, match=r"shape \(n_components, 4\)"):
         objective.subset(np.arange(9)).terms_and_gradient(np.eye(5), np.arange(3))
+
+
+@pytest.mark.parametrize("kind", ["soft-match", "squared-error"])
+def test_targets_far_from_zero_keep_their_digits(kind: str) -> None:
+    """The sums of both are exact: a multiple of 2⁻¹⁰, and 2²⁰ more."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    t = rng.integers(-9, 9, size=30) / 1024
+    near, far = (
+        TargetObjective(X, t + shift, kind, width=7e-4) for shift in (0, 2**20)
+    )
+    value, gradient = near.value_and_gradient(np.eye(3))
+    found = far.value_and_gradient(np.eye(3))
+    assert found[0] == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(found[1], gradient, atol=1e-12 * np.abs(gradient).max())

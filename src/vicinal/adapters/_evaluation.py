@@ -134,7 +134,7 @@ class Evaluation:
         distinct = queries.dtype.kind == "i" and len(np.unique(queries)) == len(queries)
         if not (distinct and queries.min(initial=0) >= 0):
             raise ValueError("the positions of the queries")
-        if not (seed is None or (type(seed) is int and 0 <= seed < 2**32)):
+        if not (type(seed) is int and 0 <= seed < 2**32):
             raise ValueError("the seed")
         if self.before.keys() != self.after.keys() or not all(
             re.fullmatch(r"[a-z]{1,20}(@[0-9]{1,9})?", name) for name in self.before

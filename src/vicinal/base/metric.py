@@ -68,10 +68,13 @@ def validate_data(estimator: Any, /, *arrays: Any, **options: Any) -> Any:
     """Validate as scikit-learn does, in native byte order and within a safe range.
 
     scikit-learn keeps the byte order of data frame columns, for which no kernel is
-    compiled. Values whose squares or fourth powers would overflow or underflow raise
-    ValueError here, so that no other code needs to consider them.
+    compiled. Arrays of other libraries, such as torch tensors, become NumPy arrays,
+    whatever scikit-learn is configured to do. Values whose squares or fourth powers
+    would overflow or underflow raise ValueError here, so that no other code needs to
+    consider them.
     """
-    found = _sklearn.validate_data(estimator, *arrays, **options)
+    with sklearn.config_context(array_api_dispatch=False):
+        found = _sklearn.validate_data(estimator, *arrays, **options)
     X = found[0] if isinstance(found, tuple) else found
     values = X.data if issparse(X) else X
     if getattr(values, "dtype", np.dtype(int)).kind == "f" and values.size:

@@ -4,7 +4,9 @@ The size of A is the only bandwidth of p_ij ∝ exp(−‖A x_i − A x_j‖²).
 if all points are equally near, or if only the nearest neighbor has any weight.
 """
 
+from dataclasses import replace
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ from vicinal.base.linalg import (
     spread,
     within_class_residuals,
 )
+from vicinal.base.metric import warn_caller
 from vicinal.base.selection import enough_components, ordered_by_size
 from vicinal.nca._problems import Problem
 from vicinal.nca._schedules import anneal
@@ -337,6 +340,41 @@ def check_sparse_settings(estimator: Any, X: Any) -> None:
             f"scikit-learn's working_memory ({allowed} MiB). Give a smaller "
             "n_components."
         )
+
+
+DENSE_SIZE = 2**22
+"""Number of entries (32 MiB) up to which sparse rows are made dense for init="auto"."""
+
+
+def convert_rows(est: Any, problem: Any) -> Any:
+    """Return the problem with the rows in the form that the fit works on.
+
+    Small sparse rows become dense, since more starts are known for those. With a
+    penalty, the best map lies in the span of the rows; if there are fewer points than
+    features, it is learned there.
+    """
+    X, d = problem.X, est.n_components
+    is_auto = isinstance(est.init, str) and est.init == "auto"
+    if not is_auto or last_map(est, X) is not None:
+        return problem
+    if issparse(X) and X.shape[0] * X.shape[1] <= DENSE_SIZE:
+        X = X.toarray()
+        problem = replace(problem, X=X)
+    if issparse(X):
+        if est.alpha == "auto":
+            warn_caller(
+                f"Sparse X of {X.shape[0]:,} rows and {X.shape[1]:,} features: the "
+                "start is PCA, and is not compared with those for dense rows. Give "
+                "init='pca' to confirm, or X.toarray()."
+            )
+        return problem
+    is_wide = problem.weights.sum() < X.shape[1]
+    other = est.form == "diagonal" or est.anneal
+    if est.alpha != "auto" or other or not is_wide:
+        return problem
+    spanned = problem.in_span()
+    enough = int(d) if isinstance(d, Integral) else 1
+    return spanned if spanned.X.shape[1] >= enough else problem
 
 
 # --- the start of an estimator

@@ -62,6 +62,8 @@ class Problem:
         Number of threads.
     offset : ndarray of shape (n_features,) or None
         Offset that was subtracted from the given rows.
+    basis : ndarray of shape (n_given_features, n_features) or None
+        Orthonormal basis of the span of the rows, if X has their coordinates in it.
     codes : ndarray of int or None
         Classes, if there are any.
     targets : ndarray or None
@@ -78,6 +80,7 @@ class Problem:
     codes: Any = None
     targets: Any = None
     curve_unit: float = 1.0
+    basis: FloatArray | None = None
 
     def objective(self) -> PairObjective:
         """Return the objective of these rows."""
@@ -108,6 +111,32 @@ class Problem:
     def folds(self) -> "list[Fold]":
         """Return folds of training rows, with losses on held-out rows."""
         raise NotImplementedError
+
+    def mapped(self, A: FloatArray) -> FloatArray:
+        """Return the mapped rows."""
+        if self.basis is not None and A.shape[1] != self.X.shape[1]:
+            A = A @ self.basis
+        Z: FloatArray = self.X @ A.T
+        return Z
+
+    def components(self, A: FloatArray, n_components: object) -> FloatArray:
+        """Return the map of the given features."""
+        if self.basis is not None:
+            A = A @ self.basis.T
+            if n_components is None:  # as many rows as features
+                A = self.basis @ A
+        components: FloatArray = A.astype(self.X.dtype)
+        return components
+
+    def in_span(self) -> Self:
+        """Return the rows in the coordinates of their span, from their mean."""
+        X = self.X.astype(np.float64)
+        center = np.average(X, axis=0, weights=self.weights)
+        _, sizes, axes = np.linalg.svd(X - center, full_matrices=False)
+        basis = axes[sizes > len(X) * np.finfo(self.X.dtype).eps * sizes[0]].T
+        offset = center if self.offset is None else center + self.offset
+        points = ((X - center) @ basis).astype(self.X.dtype)
+        return replace(self, X=points, basis=basis, offset=offset)
 
 
 @dataclass(frozen=True)

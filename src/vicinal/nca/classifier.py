@@ -91,7 +91,7 @@ max_iter, tol, callback, verbose, random_state, n_jobs
     def _attributes_of(self, problem: Any, components: FloatArray) -> dict[str, Any]:
         """Return the fitted attributes of a map, including the points that vote."""
         state = super()._attributes_of(problem, components)
-        points = problem.X @ state["components_"].T
+        points = problem.mapped(state["components_"])
         return state | {"_offset": problem.offset} | self._voters(problem, points)
 
     def _voters(self, problem: Any, points: FloatArray) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from vicinal.nca._initialization import (
     STARTS,
     best_loss_scale,
     check_sparse_settings,
+    convert_rows,
     data_unit,
     first_map,
     last_map,
@@ -372,7 +373,7 @@ matrix of shape (n_samples, n_samples)
             kind = MatchProblem if soft and not is_classifier(self) else ClassProblem
             problem = kind.validate(self, X, y, sample_weight)
             self._check_settings(problem.X)
-            result = learn(self, problem)
+            result = learn(self, convert_rows(self, problem))
         warn_unless_learned(self, result)
         return self
 
@@ -474,11 +475,10 @@ matrix of shape (n_samples, n_samples)
         self, problem: Problem, components: FloatArray
     ) -> dict[str, Any]:
         """Return the fitted attributes of a map, or of the diagonal of a map."""
-        dtype = problem.X.dtype
         if components.ndim == 2:
-            return {"components_": components.astype(dtype)}
+            return {"components_": problem.components(components, self.n_components)}
         # The sign of a weight does not change distances.
-        weights = np.abs(components).astype(dtype)
+        weights = np.abs(components).astype(problem.X.dtype)
         return {"components_": np.diag(weights), "feature_weights_": weights}
 
     def suggest_n_neighbors(self) -> int:

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from vicinal._typing import FloatArray
 from vicinal.base.metric import CallbackSupportMixin, LinearMetric
+from vicinal.nca._initialization import convert_rows
 from vicinal.nca._problems import RegressionProblem
 from vicinal.nca.nca import (
     GRADIENT_CONSTRAINTS,
@@ -176,7 +177,7 @@ verbose, random_state, n_jobs
         """
         with self._unchanged_on_error(), single_threaded_blas():
             problem = RegressionProblem.validate(self, X, y, sample_weight)
-            result = learn(self, problem)
+            result = learn(self, convert_rows(self, problem))
         warn_unless_learned(self, result)
         return self
 
@@ -185,11 +186,11 @@ verbose, random_state, n_jobs
     ) -> dict[str, Any]:
         """Return the fitted attributes of a map."""
         dtype = problem.X.dtype
-        A = components.astype(dtype)
+        A = problem.components(components, self.n_components)
         return {
             "components_": A,
             "_offset": problem.offset,
-            "_points": problem.X @ A.T,
+            "_points": problem.mapped(A),
             "_targets": problem.targets.astype(dtype)[:, None],
             "_middle": problem.middle,
             "_unit": problem.unit,

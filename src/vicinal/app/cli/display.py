@@ -112,6 +112,7 @@ def _progress(*counts: str) -> Any:
 
     # On standard error, so that standard output can be redirected to a file.
     console = Console(stderr=True)
+    console.quiet = not console.is_terminal  # rich < 14.3 ends with an empty line
     texts = [progress.TextColumn(one, markup=False) for one in counts]
     return progress.Progress(
         progress.SpinnerColumn(),

@@ -1,0 +1,45 @@
+"""Files for a release agree with the package."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import vicinal
+
+ROOT = Path(__file__).parents[1]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())[
+    "project"
+]
+
+
+def test_the_version_comes_from_one_place() -> None:
+    """The package's number is the source; the other files repeat it."""
+    assert "version" in PROJECT["dynamic"]
+    recipe = (ROOT / "recipe" / "meta.yaml").read_text()
+    assert f'set version = "{vicinal.__version__}"' in recipe
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == vicinal.__version__
+
+
+def test_the_recipe_asks_for_the_same_dependencies() -> None:
+    text = (ROOT / "recipe" / "meta.yaml").read_text()
+    text = re.sub(r"\{%.*%\}\n", "", text).replace("{{ PYTHON }}", "python")
+    recipe = yaml.safe_load(re.sub(r"\{\{.*?\}\}", "x", text))
+    named = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["cli"]]
+    found = [one.replace(" ", "") for one in recipe["requirements"]["run"]]
+    assert found == ["python>=x", *named]
+
+
+def test_the_workflow_runs_every_session() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+    run = workflow["jobs"]["nox"]["strategy"]["matrix"]["session"]
+    sessions = re.findall(
+        r"@nox\.session(?:\((.*)\))?\ndef (\w+)", (ROOT / "noxfile.py").read_text()
+    )
+    needed = {name for options, name in sessions if "default=False" not in options}
+    assert set(run) == needed | {"mlflow"}
