@@ -110,10 +110,11 @@ def verdict(comparison: Comparison) -> str:
     if reference is None or reference.name in ("majority class", "mean"):
         return text
     gain, error = comparison.evidence.against_reference(comparison.best, reference)
+    ran = " that ran" if comparison.setting.left_out else ""
     return (
         f"{text}; {'' if without else 'but '}{reference.name}, which has no "
         f"neighbours, is {_amount(comparison, -gain, 1.96 * error)} ahead of every "
-        "metric: take it if only predictions count"
+        f"metric{ran}: take it if only predictions count"
     )
 
 
@@ -145,23 +146,32 @@ def useless(comparison: Comparison) -> str:
         The results.
     """
     best, score = comparison.best, comparison.evidence.score
-    scored = f"{best.name} has {_scored(comparison, best)}, so do without neighbours"
+    which = "No metric that ran" if comparison.setting.left_out else "No metric"
+    scored = f"{best.name} has {_scored(comparison, best)}"
+    end = ", so do without neighbours"
     if comparison.setting.task == "regression":
-        return "" if best.mean > 0 else f"No metric beats the mean: {scored}"
+        return "" if best.mean > 0 else f"{which} beats the mean: {scored}{end}"
     for reference in comparison.references:
         if reference.name == "majority class":
             gain, error = comparison.evidence.against_reference(best, reference)
             # One-sided, at the level of 5 %.
             if gain <= max(0.0, 1.645 * error):
                 constant = f"{score.written(reference.mean)}{score.unit}"
-                return f"No metric beats the most frequent class ({constant}): {scored}"
+                clearly = ""
+                if gain > score.point:
+                    clearly, end = " clearly", ", within chance; more rows would tell"
+                return (
+                    f"{which}{clearly} beats the most frequent class ({constant}): "
+                    f"{scored}{end}"
+                )
     return ""
 
 
 def _advice(comparison: Comparison, chosen: MethodResult) -> str:
     results, evidence = comparison.results, comparison.evidence
     if len(results) == 1:
-        return f"{chosen.name}: {_scored(comparison, chosen)}"
+        only = "Only " if comparison.setting.left_out else ""
+        return f"{only}{chosen.name}: {_scored(comparison, chosen)}"
     low, high = chosen.n_components.min(), chosen.n_components.max()
     number = f"{low}" if low == high else f"{low} to {high}"
     text = f"Use {chosen.name} in {number} dimension{'' if high == 1 else 's'}"
