@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from vicinal._typing import IntArray
     from vicinal.app.comparison.data import Setting
     from vicinal.app.methods.registry import Method
+    from vicinal.app.methods.scores import Score
     from vicinal.app.tables.inputs import Overrides
 
 __all__ = ["compare"]
@@ -220,24 +221,7 @@ def _run_splits(
     no method was cut. References run on the first three splits, because they need less
     precision, and the constant on all.
     """
-    n = len(setting.X)
-    limits: dict[str, Any] = {"until": deadline}
-    if n > MANY_ROWS and np.isfinite(deadline):
-        # A sample needs all classes.
-        least = 4 * len(setting.classes)
-        limits["max_rows"] = max(10_000, least)
-        # 10,000 test rows distinguish half a point.
-        n_test = max(10_000, least)
-        if setting.target is not None:
-            # Searching neighbors gets half of the time, and needs 1,000 test rows.
-            half = (deadline - time.perf_counter()) / 2
-            queries = affordable_queries(setting, half / len(methods))
-            limits["max_queries"] = int(np.clip(queries / 6, 500, 2000))
-            n_test = max(1000, least, min(n_test, queries - limits["max_queries"]))
-            # A fit over pairs of rows visits each about four times.
-            rows = int(np.sqrt(queries * n / 4))
-            limits["max_rows"] = max(MANY_ROWS, least, min(limits["max_rows"], rows))
-        setting = replace(setting, test_size=min(setting.test_size, n_test / n))
+    setting, limits = _within(deadline, setting, len(methods))
     queue = sorted(methods, key=lambda method: method.complexity)
     total = n_splits * len(queue) + min(n_splits, 3) * len(references)
     total += max(n_splits - 3, 0) * len(references[:1])
@@ -303,7 +287,7 @@ def _run_splits(
         first, score = max(means, key=lambda name: means[name]), SCORES[setting.scored]
         so_far = f" (best so far: {first}, {score.written(means[first])}{score.unit})"
     on_progress(total, total, "done")
-    notes += _cut_notes(runs, n - len(tests[0]))
+    notes += _cut_notes(runs, len(setting.X) - len(tests[0]))
     setting = replace(
         setting,
         n_splits=len(tests),
@@ -318,6 +302,37 @@ def _run_splits(
         setting,
         tuple(_result(name, own, classes) for name, own in reference_runs.items()),
     )
+
+
+def _within(
+    deadline: float, setting: Setting, n_methods: int
+) -> tuple[Setting, dict[str, Any]]:
+    """Return the setting with fewer test rows if there are many, and limits of runs."""
+    n = len(setting.X)
+    if n <= MANY_ROWS or np.isinf(deadline):
+        return setting, {"until": deadline}
+    # A sample needs all classes; 10,000 test rows distinguish half a point.
+    least = 4 * len(setting.classes)
+    n_test = max_rows = max(10_000, least)
+    limits: dict[str, Any] = {"until": deadline, "max_rows": max_rows}
+    if setting.target is not None:
+        # Searching neighbors gets half of the time, and needs 1,000 test rows.
+        half = (deadline - time.perf_counter()) / 2
+        queries = affordable_queries(setting, half / n_methods)
+        limits["max_queries"] = int(np.clip(queries / 6, 500, 2000))
+        n_test = max(1000, least, min(n_test, queries - limits["max_queries"]))
+        # A fit over pairs of rows visits each about four times.
+        rows = int(np.sqrt(queries * n / 4))
+        limits["max_rows"] = max(MANY_ROWS, least, min(max_rows, rows))
+    return replace(setting, test_size=min(setting.test_size, n_test / n)), limits
+
+
+def _best_so_far(runs: dict[str, list[Run]], score: Score) -> str:
+    means = {
+        name: float(np.mean([run.score for run in own])) for name, own in runs.items()
+    }
+    first = max(means, key=lambda name: means[name])
+    return f" (best so far: {first}, {score.written(means[first])}{score.unit})"
 
 
 def _cut_notes(runs: dict[str, list[Run]], n_train: int) -> list[str]:
