@@ -69,7 +69,7 @@ def behind(one: dict[str, Any]) -> float:
     """
     name = recommended(one["asked"])
     if name == "nothing":
-        constant = next((r["mean"] for r in one["asked"]["references"]), 0.0)
+        constant = one["asked"]["references"][0]["mean"]
         best = max(method["mean"] for method in one["long"]["methods"])
         return float(best - constant)
     return _gain(one["long"], name)
@@ -80,7 +80,12 @@ def recommended(asked: dict[str, Any]) -> str:
 
     "nothing" if no method was better than a constant.
     """
-    if asked["recommended"] is None:
+    score = SCORES[asked["score"]]
+    means = {
+        one["name"]: one["mean"] for one in (*asked["methods"], *asked["references"])
+    }
+    gain = means[asked["best"]] - means.get("majority class", 0.0)
+    if asked["recommended"] is None and gain <= score.point:
         return "nothing"
     results: Any = [SimpleNamespace(**one) for one in asked["methods"]]
     best = next(one for one in results if one.name == asked["best"])
@@ -91,7 +96,6 @@ def recommended(asked: dict[str, Any]) -> str:
         )
         for one in asked["differences"]
     ]
-    score = SCORES[asked["score"]]
     return recommend(results, best, differences, score.negligible, score.point)
 
 

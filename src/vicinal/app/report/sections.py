@@ -43,7 +43,7 @@ def headline(comparison: Comparison, pair: Sequence[str]) -> str:
     """
     name = comparison.recommended
     if name is None:
-        return "No metric predicts clearly better than a constant."
+        return "Do without neighbours: no metric predicts better than a constant."
     plain = {
         "euclidean": "the features as they are",
         "standardised": "standardised features",
