@@ -54,9 +54,15 @@ def comparison(
             "improve on it",
         ),
         (
-            [result("standardised", 0.8), result("nca", 0.83, 0.2)],
-            "Standardise: 80.0 ± 0.2 %; nca is 3.0 ± 34.5 points ahead, within chance, "
+            [result("standardised", 0.8), result("nca", 0.808, 0.02)],
+            "Standardise: 80.0 ± 0.2 %; nca is 0.8 ± 3.3 points ahead, within chance, "
             "and more complex; more rows would tell",
+        ),
+        (
+            # More than a point is not given up.
+            [result("standardised", 0.8), result("nca", 0.83, 0.2)],
+            "Use nca in 5 dimensions as the better bet: 3.0 ± 34.5 points ahead of "
+            "standardised features, within chance; more rows would tell",
         ),
         (
             [result("euclidean", 0.7, 0.1), result("whitened", 0.8)],
