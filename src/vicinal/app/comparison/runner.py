@@ -281,11 +281,7 @@ def _run_splits(
             run = run_reference(setting, name, train, test, until)
             reference_runs.setdefault(name, []).append(run)
         tests.append(test)
-        means = {
-            name: np.mean([run.score for run in own]) for name, own in runs.items()
-        }
-        first, score = max(means, key=lambda name: means[name]), SCORES[setting.scored]
-        so_far = f" (best so far: {first}, {score.written(means[first])}{score.unit})"
+        so_far = _best_so_far(runs, SCORES[setting.scored])
     on_progress(total, total, "done")
     notes += _cut_notes(runs, len(setting.X) - len(tests[0]))
     setting = replace(
