@@ -27,8 +27,12 @@ def report(found: dict[str, dict[str, Any]]) -> str:
     ]
     claims = [claim for one in done.values() for claim in judged_claims(one)]
     clear = [gain for gain, error in claims if abs(gain) > error]
+    noisy = [ok for ok, one in zip(right, done.values(), strict=True) if one["noisy"]]
+    real = [ok for ok, one in zip(right, done.values(), strict=True) if one["real"]]
     counts = [
         ["recommended within a point of the best", *_share(right)],
+        ["… of real tables", *_share(real)],
+        ["… of noisy tables", *_share(noisy)],
         ["… or by no more than two standard errors", *_share(not_worse)],
         ["“significantly better” is right", *_share([gain > 0 for gain, _ in claims])],
         ["… if the long run is sure", *_share([gain > 0 for gain in clear])],
@@ -59,12 +63,30 @@ def row(name: str, one: dict[str, Any]) -> list[str]:
 
 
 def behind(one: dict[str, Any]) -> float:
-    """Return by how much the recommended method is behind the long run's best."""
-    return _gain(one["long"], recommended(one["asked"]))
+    """Return by how much the recommended method is behind the long run's best.
+
+    If nothing is recommended, it is the constant of the comparison that is behind.
+    """
+    name = recommended(one["asked"])
+    if name == "nothing":
+        constant = one["asked"]["references"][0]["mean"]
+        best = max(method["mean"] for method in one["long"]["methods"])
+        return float(best - constant)
+    return _gain(one["long"], name)
 
 
 def recommended(asked: dict[str, Any]) -> str:
-    """Return what the rule makes of stored scores, also if it has changed since."""
+    """Return what the rule makes of stored scores, also if it has changed since.
+
+    "nothing" if no method was better than a constant.
+    """
+    score = SCORES[asked["score"]]
+    means = {
+        one["name"]: one["mean"] for one in (*asked["methods"], *asked["references"])
+    }
+    gain = means[asked["best"]] - means.get("majority class", 0.0)
+    if asked["recommended"] is None and gain <= score.point:
+        return "nothing"
     results: Any = [SimpleNamespace(**one) for one in asked["methods"]]
     best = next(one for one in results if one.name == asked["best"])
     nan = float("nan")
@@ -74,7 +96,6 @@ def recommended(asked: dict[str, Any]) -> str:
         )
         for one in asked["differences"]
     ]
-    score = SCORES[asked["score"]]
     return recommend(results, best, differences, score.negligible, score.point)
 
 

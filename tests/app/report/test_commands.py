@@ -40,6 +40,8 @@ def test_a_command_is_whole_or_said_not_to_be() -> None:
         ("--no-target a.csv --time-budget 5m --seed 3", "a.csv --no-target --seed 3"),
         ("--report=r.html --jobs 2 -- -a.csv", "./-a.csv --jobs 2"),
         ("a.csv --drop x --drop y", "a.csv --drop x --drop y"),
+        ("a.csv -k 5 --score log-loss", "a.csv -k 5 --score log-loss"),
+        ("-k5 a.csv --splits 3", "a.csv -k5"),
     ],
 )
 def test_the_same_table_is_learned_from(ran: str, fit: str) -> None:

@@ -1,5 +1,6 @@
 """`vicinal compare`: several metrics on one table, in a table, a sentence, a page."""
 
+import shutil
 import sys
 import time
 from contextlib import nullcontext, redirect_stdout
@@ -193,39 +194,9 @@ def _print_next(result: "Comparison", prepared: "Prepared") -> None:
 
 
 def _print_table(result: "Comparison") -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    from vicinal.app.comparison.result import BESIDE
-
-    # Without frames between the columns, all of it has room in 80 characters.
-    first, *others = result.header
-    blanks = 1 if len(others) < 6 else 0
-    table = Table(
-        box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, blanks, 0, 0)
-    )
-    table.add_column(first, no_wrap=True)
-    rows = result.rows()
-    for index, heading in enumerate(others, start=1):
-        # Headings may take two lines; numbers with their marks may not.
-        cells = [row[index] for row in rows]
-        if len(others) > 6 and heading == "dimensions":
-            heading = "dim."  # noqa: PLW2901  80 characters have no room for more
-        width = max(map(len, [*heading.split(), *cells]))
-        table.add_column(heading, justify="right", min_width=width)
-    for row in rows:
-        chosen = row[0] == result.recommended
-        table.add_row(*map(Text, row), style="bold" if chosen else None)
-    if result.references:
-        table.add_row(BESIDE if len(others) > 6 else f"({BESIDE})", style="dim")
-    for row in result.reference_rows():
-        table.add_row(*map(Text, row))
-    console = Console()
-    console.print(table)
-    for note in [*result.reading(), *result.notes]:
-        console.print(printable(note, None), highlight=False, markup=False)
+    for line in result.table(shutil.get_terminal_size().columns).splitlines():
+        chosen = line.startswith(f"{result.recommended} ")
+        typer.echo(typer.style(printable(line, None), bold=chosen))
 
 
 def _as_json(result: "Comparison", prepared: "Prepared") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from html import escape
@@ -296,18 +297,39 @@ class Comparison:
             notes += [f"{result.name}: {text}" for text in result.warnings]
         return notes
 
-    def table(self) -> str:
-        """Return the results as a plain-text table, with notes below it."""
-        rows = [self.header, *self.rows(), *self.reference_rows()]
-        first, *rest = (max(map(len, column)) for column in zip(*rows, strict=True))
+    def table(self, width: int | None = None) -> str:
+        """Return the results as a plain-text table, with notes below it.
+
+        Parameters
+        ----------
+        width : int, optional
+            Number of characters in a line. Headings take several lines if needed, and
+            notes are wrapped.
+        """
+        rows = [*self.rows(), *self.reference_rows()]
+        heads, gap = [[heading] for heading in self.header], "  "
+
+        def sizes() -> list[int]:
+            columns = zip(heads, zip(*rows, strict=True), strict=True)
+            return [max(map(len, (*head, *column))) for head, column in columns]
+
+        if width is not None and sum(sizes()) + 2 * len(heads) - 2 > width:
+            short = [heading.replace("dimensions", "dim.") for heading in self.header]
+            heads, gap = [heading.split() for heading in short], " "
+        first, *rest = sizes()
+        depth = max(map(len, heads))
+        titles = zip(*([""] * (depth - len(one)) + one for one in heads), strict=True)
         lines = [
-            "  ".join([row[0].ljust(first), *map(str.rjust, row[1:], rest)])
-            for row in rows
+            gap.join([row[0].ljust(first), *map(str.rjust, row[1:], rest)]).rstrip()
+            for row in [*titles, *rows]
         ]
-        lines = [line.rstrip() for line in lines]
         if self.references:
-            lines.insert(1 + len(self.results), f"({BESIDE})")
-        return "\n".join([*lines, *self.reading(), *self.notes])
+            lines.insert(depth + len(self.results), f"({BESIDE})")
+        notes = [*self.reading(), *self.notes]
+        if width is not None:
+            lines.insert(depth, "─" * max(map(len, lines)))
+            notes = [textwrap.fill(one, width) for one in notes]
+        return "\n".join([*lines, *notes])
 
     def reading(self) -> list[str]:
         """Return the explanation of ± and of the asterisks."""

@@ -19,12 +19,13 @@ from vicinal.app.comparison.runs import (
     REFERENCES,
     Run,
     UnfitError,
+    affordable_queries,
     merge_warnings,
     run_method,
     run_reference,
 )
 from vicinal.app.methods.registry import METHODS, resolve_methods
-from vicinal.app.methods.scores import choose_score
+from vicinal.app.methods.scores import SCORES, choose_score
 from vicinal.neighborhood import effective_n_threads
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from vicinal._typing import IntArray
     from vicinal.app.comparison.data import Setting
     from vicinal.app.methods.registry import Method
+    from vicinal.app.methods.scores import Score
     from vicinal.app.tables.inputs import Overrides
 
 __all__ = ["compare"]
@@ -129,7 +131,8 @@ def compare(
     n_jobs : int, optional
         Threads for the methods and for the neighbour search; by default one.
     on_progress : callable, optional
-        Called before each fit as ``on_progress(done, total, method)``.
+        Called before each fit as ``on_progress(done, total, text)``, with the method
+        and, from the second split on, the best one so far.
 
     Returns
     -------
@@ -216,23 +219,20 @@ def _run_splits(
     Simple methods run first. With a deadline and many rows, each method of the first
     split may learn for an equal share of the time left. Further splits follow only if
     no method was cut. References run on the first three splits, because they need less
-    precision.
+    precision, and the constant on all.
     """
-    n = len(setting.X)
-    limits: dict[str, Any] = {"until": deadline}
-    if n > MANY_ROWS and np.isfinite(deadline):
-        # 10,000 test rows distinguish half a point. A sample needs all classes.
-        limits["max_rows"] = max(10_000, 4 * len(setting.classes))
-        share = min(setting.test_size, limits["max_rows"] / n)
-        setting = replace(setting, test_size=share)
+    setting, limits = _within(deadline, setting, len(methods))
     queue = sorted(methods, key=lambda method: method.complexity)
     total = n_splits * len(queue) + min(n_splits, 3) * len(references)
+    total += max(n_splits - 3, 0) * len(references[:1])
     runs: dict[str, list[Run]] = {}
     reference_runs: dict[str, list[Run]] = {}
     failures: dict[str, UnfitError] = {}
     tests: list[IntArray] = []
     notes: list[str] = []
-    done, started = 0, time.perf_counter()
+    so_far = ""
+    # The longest time of a method beside its fit.
+    done, started, beside = 0, time.perf_counter(), 0.0
     # Splits outside, methods inside: all methods see the same splits.
     for number, (train, test) in enumerate(setting.splits(n_splits)):
         now = time.perf_counter()
@@ -247,10 +247,10 @@ def _run_splits(
         setting.check_training_rows(train)
         scaled: dict[Any, Any] = {}
         for position, method in enumerate(turns := tuple(queue)):
-            on_progress(done, total, method.name)
+            on_progress(done, total, method.name + so_far)
             done += 1
             now = time.perf_counter()
-            if now > deadline and runs and not tests:
+            if now + beside > deadline and runs and not tests:
                 late = UnfitError("the time budget was over before its turn.")
                 failures[method.name] = late
                 queue.remove(method)
@@ -263,6 +263,7 @@ def _run_splits(
             try:
                 run = run_method(setting, method, train, test, scaled=scaled, **limits)
                 runs.setdefault(method.name, []).append(run)
+                beside = max(beside, time.perf_counter() - now - run.fit_seconds)
             except UnfitError as error:
                 # A method that fails once is not run again.
                 failures[method.name] = error
@@ -272,7 +273,7 @@ def _run_splits(
             name, failure = next(iter(failures.items()))
             raise ValueError(f"{name} cannot be used here: {failure}") from failure
         limits["until"] = deadline
-        for name in references if number < 3 else ():
+        for name in references if number < 3 else references[:1]:
             on_progress(done, total, name)
             done += 1
             now = time.perf_counter()
@@ -280,8 +281,9 @@ def _run_splits(
             run = run_reference(setting, name, train, test, until)
             reference_runs.setdefault(name, []).append(run)
         tests.append(test)
+        so_far = _best_so_far(runs, SCORES[setting.scored])
     on_progress(total, total, "done")
-    notes += _cut_notes(runs, n - len(tests[0]))
+    notes += _cut_notes(runs, len(setting.X) - len(tests[0]))
     setting = replace(
         setting,
         n_splits=len(tests),
@@ -296,6 +298,37 @@ def _run_splits(
         setting,
         tuple(_result(name, own, classes) for name, own in reference_runs.items()),
     )
+
+
+def _within(
+    deadline: float, setting: Setting, n_methods: int
+) -> tuple[Setting, dict[str, Any]]:
+    """Return the setting with fewer test rows if there are many, and limits of runs."""
+    n = len(setting.X)
+    if n <= MANY_ROWS or np.isinf(deadline):
+        return setting, {"until": deadline}
+    # A sample needs all classes; 10,000 test rows distinguish half a point.
+    least = 4 * len(setting.classes)
+    n_test = max_rows = max(10_000, least)
+    limits: dict[str, Any] = {"until": deadline, "max_rows": max_rows}
+    if setting.target is not None:
+        # Searching neighbors gets half of the time, and needs 1,000 test rows.
+        half = (deadline - time.perf_counter()) / 2
+        queries = affordable_queries(setting, half / n_methods)
+        limits["max_queries"] = int(np.clip(queries / 6, 500, 2000))
+        n_test = max(1000, least, min(n_test, queries - limits["max_queries"]))
+        # A fit over pairs of rows visits each about four times.
+        rows = int(np.sqrt(queries * n / 4))
+        limits["max_rows"] = max(MANY_ROWS, least, min(max_rows, rows))
+    return replace(setting, test_size=min(setting.test_size, n_test / n)), limits
+
+
+def _best_so_far(runs: dict[str, list[Run]], score: Score) -> str:
+    means = {
+        name: float(np.mean([run.score for run in own])) for name, own in runs.items()
+    }
+    first = max(means, key=lambda name: means[name])
+    return f" (best so far: {first}, {score.written(means[first])}{score.unit})"
 
 
 def _cut_notes(runs: dict[str, list[Run]], n_train: int) -> list[str]:

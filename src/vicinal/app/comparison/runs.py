@@ -15,11 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_rand_score, confusion_matrix
 
 from vicinal.app.comparison.data import stratified_rows
 from vicinal.app.methods.scores import SCORES
-from vicinal.app.methods.votes import OWN_RULE, Vote, Voters, choose_vote
+from vicinal.app.methods.votes import (
+    NEIGHBORS,
+    OWN_RULE,
+    Vote,
+    Voters,
+    choose_vote,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,6 +41,7 @@ __all__ = [
     "REFERENCES",
     "Run",
     "UnfitError",
+    "affordable_queries",
     "cluster_agreement",
     "merge_warnings",
     "run_method",
@@ -94,6 +100,7 @@ def run_method(
     test: IntArray,
     until: float = np.inf,
     max_rows: int | None = None,
+    max_queries: int = 2000,
     scaled: dict[Any, Any] | None = None,
 ) -> Run:
     """Fit a method on the training rows and score it on the test rows.
@@ -113,6 +120,8 @@ def run_method(
         ends with its current map.
     max_rows : int, optional
         Number of rows to learn from, unless `Method.many_rows`.
+    max_queries : int, default=2000
+        Number of training rows that the vote is chosen on.
     scaled : dict, optional
         Imputed and scaled rows of this split, shared by the methods.
 
@@ -128,7 +137,8 @@ def run_method(
     if max_rows is not None and not method.many_rows:
         rows = subset(setting, train, max_rows)
     try:
-        fitted, seconds, issued, over = _fit(setting, method, rows, until, scaled)
+        shared = {} if scaled is None else scaled
+        fitted, seconds, issued, over = _fit(setting, method, rows, until, shared)
         start = time.perf_counter()
         if setting.target is None:
             outcome = np.asarray(fitted.score_samples(X_test), dtype=np.float64)
@@ -145,7 +155,12 @@ def run_method(
                 # A given number of neighbors votes as in scikit-learn.
                 smooth=setting.n_neighbors == "auto" or setting.scored == "log-loss",
             )
-            vote = _vote(setting, method, voters)
+            if method.own_rule:
+                vote = OWN_RULE
+            elif isinstance(setting.n_neighbors, int):
+                vote = Vote(setting.n_neighbors)
+            else:
+                vote = choose_vote(voters, setting.scored, max_queries)
             start = time.perf_counter()
             predicted = voters.predict(fitted.transform(X_test), vote)
             query = time.perf_counter() - start
@@ -170,15 +185,6 @@ def run_method(
     )
 
 
-def _vote(setting: Setting, method: Method, voters: Voters) -> Vote:
-    """Return the vote of a method: its own, the user's, or the best one."""
-    if method.own_rule:
-        return OWN_RULE
-    if isinstance(setting.n_neighbors, int):
-        return Vote(setting.n_neighbors)
-    return choose_vote(voters, setting.scored)
-
-
 def subset(setting: Setting, rows: IntArray, size: int) -> IntArray:
     """Return some of the rows, with every class among them."""
     codes = setting.target[rows] if setting.classes else None  # type: ignore[index]
@@ -190,7 +196,7 @@ def _fit(
     method: Method,
     rows: IntArray,
     until: float,
-    scaled: dict[Any, Any] | None,
+    scaled: dict[Any, Any],
 ) -> tuple[Pipeline, float, tuple[warnings.WarningMessage, ...], bool]:
     """Fit a method on some rows.
 
@@ -203,25 +209,25 @@ def _fit(
     pipeline = method.pipeline(
         X, y, setting.n_components, setting.random_state, setting.n_jobs
     )
-    params = pipeline.get_params()
-    can_stop = params.get("metric__callback", deadline) is None
+    metric: Any = pipeline[-1]
+    params = {} if isinstance(metric, str) else metric.get_params(deep=False)
+    can_stop = params.get("callback", deadline) is None
     if can_stop:
-        pipeline.set_params(metric__callback=deadline)
-    shared = {} if scaled is None else scaled
+        metric.set_params(callback=deadline)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         key = method.scale, len(rows)
-        if key not in shared:
+        if key not in scaled:
             steps = pipeline[:-1]
-            shared[key] = steps, steps.fit_transform(X, y)
-        steps, Z = shared[key]
+            scaled[key] = steps, steps.fit_transform(X, y)
+        steps, Z = scaled[key]
         pipeline.steps[:-1] = steps.steps
         start = time.perf_counter()
-        if not isinstance(pipeline[-1], str):
-            pipeline[-1].fit(Z, y)
+        if not isinstance(metric, str):
+            metric.fit(Z, y)
         seconds = time.perf_counter() - start
     if can_stop:
-        pipeline.set_params(metric__callback=None)
+        metric.set_params(callback=None)
     issued = [w for w in caught if issubclass(w.category, UserWarning | RuntimeWarning)]
     for w in caught:
         if w not in issued:
@@ -251,10 +257,28 @@ def judge(
     if setting.task != "classification":
         return predicted, score.of(truth, predicted), {}
     outcome = score.outcome(truth, predicted)
-    confusion = confusion_matrix(
-        truth, predicted.argmax(axis=1), labels=range(len(setting.classes))
-    )
-    return outcome, score.of(truth, outcome), {"confusion": confusion}
+    n = len(setting.classes)
+    pairs = np.bincount(n * truth + predicted.argmax(axis=1), minlength=n * n)
+    return outcome, score.of(truth, outcome), {"confusion": pairs.reshape(n, n)}
+
+
+def affordable_queries(setting: Setting, seconds: float, n_probes: int = 100) -> int:
+    """Return the number of rows whose neighbors can be searched within a time.
+
+    Parameters
+    ----------
+    setting : Setting
+        All rows.
+    seconds : float
+        The time.
+    n_probes : int, default=100
+        The number of rows whose search is timed.
+    """
+    X = np.nan_to_num(setting.X)
+    voters = Voters(X, np.zeros(len(X), dtype=np.intp), 0, setting.n_jobs)
+    start = time.perf_counter()
+    voters.nearest(X[:n_probes], min(NEIGHBORS[-1], len(X)))
+    return int(n_probes * seconds / max(time.perf_counter() - start, 1e-6))
 
 
 def merge_warnings(
@@ -310,17 +334,19 @@ def cluster_agreement(
     """
     # Imported here: only data without a target need it, and it is slow to load.
     from sklearn.cluster import KMeans
+    from sklearn.metrics import adjusted_rand_score
 
-    last = metric.named_steps["metric"]
+    last = metric[-1]
     # Choices made by cross-validation are kept.
     chosen = {
-        f"metric__{name}": getattr(last, f"{name}_")
+        name: getattr(last, f"{name}_")
         for name, value in last.get_params(deep=False).items()
         if isinstance(value, str) and value == "auto" and hasattr(last, f"{name}_")
     }
     labels = []
     for half in (X[::2][:2000], X[1::2][:2000]):
-        learned = clone(metric).set_params(**chosen)
+        learned = clone(metric)
+        learned[-1].set_params(**chosen)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             Z = learned.fit(half).transform(half)

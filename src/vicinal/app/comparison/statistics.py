@@ -255,7 +255,7 @@ class Evidence:
     setting : Setting
         The data.
     references : sequence of MethodResult
-        The reference models, on the first of these splits.
+        The reference models, on the first of these splits; a constant on all.
     """
 
     results: Sequence[MethodResult]
@@ -334,14 +334,23 @@ class Evidence:
     def against_reference(
         self, one: MethodResult, reference: MethodResult
     ) -> tuple[float, float]:
-        """Return the gain of a method over a reference, and its error over test rows.
+        """Return the gain of a method over a reference, and its error.
 
-        Only the splits of the reference are used.
+        Over all splits, if the reference has run on them; otherwise over the test rows
+        of the splits that all references have run on.
         """
         k = reference.scores.size
-        gain = float(np.mean(one.scores[:k] - reference.scores))
+        if k == one.scores.size and not self.by_rows:
+            gains = one.scores - reference.scores
+            return float(gains.mean()), corrected_error(gains, self.setting.ratio)
+        k = self._n_reference_splits
+        gain = float(np.mean(one.scores[:k] - reference.scores[:k]))
         draws = self._reference_draws
         return gain, float(np.std(draws[one.name] - draws[reference.name]))
+
+    @property
+    def _n_reference_splits(self) -> int:
+        return min(one.scores.size for one in self.references)
 
     def ahead_of_all(self) -> MethodResult | None:
         """Return the best reference that is significantly better than every method.
@@ -373,8 +382,9 @@ class Evidence:
     @cached_property
     def _reference_draws(self) -> dict[str, NDArray[np.float64]]:
         """Replicates of methods and references on the splits of the references."""
-        k = min(one.scores.size for one in self.references)
-        return self._bootstrap([*self.results, *self.references], k)
+        return self._bootstrap(
+            [*self.results, *self.references], self._n_reference_splits
+        )
 
     def _bootstrap(
         self, results: Sequence[MethodResult], n_splits: int

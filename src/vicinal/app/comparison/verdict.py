@@ -57,8 +57,8 @@ def recommend(
 
     A method is about as good if it is behind by a negligible amount; or if it is not
     significantly worse and behind by at most one standard error of the difference (the
-    usual rule for models of different size) and at most `point`, or by at most half a
-    standard error. A method that is worse than a simpler one is never recommended.
+    usual rule for models of different size) and at most `point`. A method that is worse
+    than a simpler one is never recommended.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def recommend(
     negligible : float, default=0.0
         A difference too small to matter, even if it is significant.
     point : float, default=inf
-        The largest difference given up for simplicity if half a standard error is less.
+        The largest difference given up for simplicity.
     """
     behind = {one.other: one for one in differences}
 
@@ -79,7 +79,7 @@ def recommend(
         if one.gain <= negligible:
             return True
         error = np.nan_to_num(one.error, nan=np.inf)
-        return not one.significant and one.gain <= max(min(error, point), error / 2)
+        return not one.significant and one.gain <= min(error, point)
 
     candidates = [
         one
@@ -106,14 +106,18 @@ def verdict(comparison: Comparison) -> str:
     """
     without = useless(comparison)
     text = without or _advice(comparison, comparison[str(comparison.recommended)])
+    gain, error, constant = _over_constant(comparison)
+    if not without and gain <= 1.645 * error:
+        text += f"; the most frequent class ({constant}) is within chance"
     reference = comparison.evidence.ahead_of_all()
     if reference is None or reference.name in ("majority class", "mean"):
         return text
     gain, error = comparison.evidence.against_reference(comparison.best, reference)
+    ran = " that ran" if comparison.setting.left_out else ""
     return (
         f"{text}; {'' if without else 'but '}{reference.name}, which has no "
         f"neighbours, is {_amount(comparison, -gain, 1.96 * error)} ahead of every "
-        "metric: take it if only predictions count"
+        f"metric{ran}: take it if only predictions count"
     )
 
 
@@ -144,24 +148,33 @@ def useless(comparison: Comparison) -> str:
     comparison : Comparison
         The results.
     """
-    best, score = comparison.best, comparison.evidence.score
-    scored = f"{best.name} has {_scored(comparison, best)}, so do without neighbours"
+    best = comparison.best
+    which = "No metric that ran" if comparison.setting.left_out else "No metric"
+    end = f"{best.name} has {_scored(comparison, best)}, so do without neighbours"
     if comparison.setting.task == "regression":
-        return "" if best.mean > 0 else f"No metric beats the mean: {scored}"
-    for reference in comparison.references:
-        if reference.name == "majority class":
-            gain, error = comparison.evidence.against_reference(best, reference)
-            # One-sided, at the level of 5 %.
-            if gain <= max(0.0, 1.645 * error):
-                constant = f"{score.written(reference.mean)}{score.unit}"
-                return f"No metric beats the most frequent class ({constant}): {scored}"
-    return ""
+        return "" if best.mean > 0 else f"{which} beats the mean: {end}"
+    gain, error, constant = _over_constant(comparison)
+    # One-sided, at the level of 5 %; more than a point is not given up.
+    if gain > min(1.645 * error, comparison.evidence.score.point):
+        return ""
+    return f"{which} beats the most frequent class ({constant}): {end}"
+
+
+def _over_constant(comparison: Comparison) -> tuple[float, float, str]:
+    """Return the gain of the best method over a constant, its error, and its score."""
+    score = comparison.evidence.score
+    for one in comparison.references:
+        if one.name == "majority class":
+            gain, error = comparison.evidence.against_reference(comparison.best, one)
+            return gain, error, f"{score.written(one.mean)}{score.unit}"
+    return np.inf, 0.0, ""
 
 
 def _advice(comparison: Comparison, chosen: MethodResult) -> str:
     results, evidence = comparison.results, comparison.evidence
     if len(results) == 1:
-        return f"{chosen.name}: {_scored(comparison, chosen)}"
+        only = "Only " if comparison.setting.left_out else ""
+        return f"{only}{chosen.name}: {_scored(comparison, chosen)}"
     low, high = chosen.n_components.min(), chosen.n_components.max()
     number = f"{low}" if low == high else f"{low} to {high}"
     text = f"Use {chosen.name} in {number} dimension{'' if high == 1 else 's'}"

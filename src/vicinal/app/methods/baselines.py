@@ -147,6 +147,7 @@ def leave_one_out(
     task: str,
     n_neighbors: int = 3,
     max_queries: int = 2000,
+    max_rows: int = 20_000,
 ) -> float:
     """Return the leave-one-out score of k-NN.
 
@@ -163,6 +164,8 @@ def leave_one_out(
     max_queries : int, default=2000
         The score is over a random sample if there are more rows. Of 2,000 rows, its
         standard error is one percent.
+    max_rows : int, default=20_000
+        The neighbors are searched among a random sample if there are more rows.
 
     Returns
     -------
@@ -170,10 +173,14 @@ def leave_one_out(
         The accuracy of the majority vote, with ties broken by the nearest neighbors;
         or R² of the neighbors' mean.
     """
+    rng = np.random.default_rng(0)
+    if len(Z) > max_rows:
+        sample = np.sort(rng.choice(len(Z), max_rows, replace=False))
+        Z, y = Z[sample], y[sample]
     n = len(Z)
     rows = np.arange(n)
     if n > max_queries:
-        rows = np.sort(np.random.default_rng(0).choice(n, max_queries, False))
+        rows = np.sort(rng.choice(n, max_queries, replace=False))
     k = min(n_neighbors, n - 1)
     others = y[nearest_points(Z[rows], Z, k, own=rows)[0]]
     if task == "regression":
@@ -235,15 +242,30 @@ class _DensityMetric(TransformerMixin, BaseEstimator):
 class KernelDensityMetric(_DensityMetric):
     """scikit-learn's `KernelDensity` with a cross-validated bandwidth."""
 
-    def fit(self, X: FloatArray, _y: Any = None) -> Self:
-        """Choose one bandwidth for all directions, from 0.03 to 5 by factors of √2."""
+    def fit(self, X: FloatArray, _y: Any = None, max_rows: int = 2000) -> Self:
+        """Choose one bandwidth for all directions, from 0.03 to 5 by factors of √2.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            The rows.
+        max_rows : int, default=2000
+            Of more rows, a sample chooses the bandwidth h, and h falls with the number
+            of rows n as n^(-1 / (n_features + 4)) (Scott's rule).
+        """
+        n, d = X.shape
+        sample = X
+        if n > max_rows:
+            sample = X[np.random.default_rng(0).choice(n, max_rows, replace=False)]
         # One leaf: with its usual tree, KernelDensity is wrong where densities are low.
-        exact = KernelDensity(leaf_size=len(X))
-        folds = KFold(min(5, len(X)), shuffle=True, random_state=0)
+        exact = KernelDensity(leaf_size=n)
+        folds = KFold(min(5, len(sample)), shuffle=True, random_state=0)
         bandwidths = {"bandwidth": 10.0 ** np.arange(-1.5, 0.76, 0.15)}
-        search = GridSearchCV(exact, bandwidths, cv=folds).fit(X)
-        self.density_: KernelDensity = search.best_estimator_
-        self.components_ = np.eye(X.shape[1]) / self.density_.bandwidth_
+        search = GridSearchCV(exact, bandwidths, cv=folds).fit(sample)
+        shrinkage = (len(sample) / n) ** (1 / (d + 4))
+        bandwidth = shrinkage * search.best_params_["bandwidth"]
+        self.density_ = KernelDensity(bandwidth=bandwidth, leaf_size=n).fit(X)
+        self.components_ = np.eye(d) / self.density_.bandwidth_
         return self
 
     def score_samples(self, X: FloatArray) -> FloatArray:

@@ -17,7 +17,7 @@ __all__ = ["Ran", "fit_command", "read_command", "shell_command", "shown_command
 # Options of `vicinal compare` that `vicinal fit` also has.
 _OVERRIDES = ("--drop", "--categorical", "--number", "--date", "--decimal")
 _SHARED = (
-    *("--target", "--task", "--n-components", "--seed", "--jobs", "--neighbors"),
+    *("--target", "--task", "--n-components", "--seed", "--jobs", "--neighbors", "-k"),
     *("--score", *_OVERRIDES),
 )
 _FLAGS = ("--no-target",)
@@ -116,6 +116,8 @@ def read_command(command: Any) -> Ran | None:
     values: dict[str, list[str]] = {}
     for one in rest:
         name, equals, value = one.partition("=")
+        if one.startswith("-k") and len(one) > 2:  # -k5, as -k 5
+            name, equals, value = "-k", "=", one[2:]
         if one == "--":
             data += list(rest)
         elif not one.startswith("-"):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
@@ -422,6 +421,9 @@ def _colors(
     if rows.target is not None:
         names, codes, kind = rows.classes, rows.target, "class"
     else:
+        # Imported here: only data without a target need it, and it is slow to load.
+        from sklearn.cluster import KMeans
+
         k = min(max_clusters, len(np.unique(last.points, axis=0)))
         found = KMeans(k, n_init=3, random_state=0).fit(last.points)
         names, codes = [f"cluster {i + 1}" for i in range(k)], found.labels_
