@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from vicinal.app.comparison import Comparison, compare, runner, runs
 from vicinal.app.comparison.data import stratified_rows
+from vicinal.app.methods.votes import choose_vote
 
 RNG = np.random.default_rng(0)
 Y = np.repeat([0, 1, 2], [12_000, 7_990, 10])
@@ -103,11 +104,10 @@ def test_a_method_that_would_end_too_late_does_not_begin(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = Pretended(monkeypatch, euclidean=(0, 1), lda=(0, 1))
-    choose = runs.choose_vote
 
     def slow(*arguments: Any) -> Any:
         clock.now += 8
-        return choose(*arguments)
+        return choose_vote(*arguments)
 
     monkeypatch.setattr(runs, "choose_vote", slow)
     result = compared(10, "euclidean lda")
