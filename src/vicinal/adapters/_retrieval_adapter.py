@@ -1,6 +1,7 @@
 """The adapter: linear maps of queries and documents, learned from relevance."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -37,6 +38,7 @@ from vicinal.optimize import Ridge, Stochastic, maximize, solution
 MAX_PRODUCTS = 2e10
 
 
+@dataclass(eq=False, repr=False)
 class RetrievalAdapter(BaseEstimator):
     """Linear map of embeddings, learned from queries and their relevant documents.
 
@@ -159,38 +161,21 @@ class RetrievalAdapter(BaseEstimator):
         "n_jobs": [Integral, None],
     }
 
-    def __init__(
-        self,
-        *,
-        side: str = "query",
-        n_components: int | None = None,
-        metric: str = "auto",
-        alpha: float | str = "auto",
-        temperature: float | str = "auto",
-        k: int | Sequence[int] = (1, 10),
-        n_folds: int = 5,
-        batch_size: int = 512,
-        n_candidates: int = 4096,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        verbose: int = 0,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.side = side
-        self.n_components = n_components
-        self.metric = metric
-        self.alpha = alpha
-        self.temperature = temperature
-        self.k = k
-        self.n_folds = n_folds
-        self.batch_size = batch_size
-        self.n_candidates = n_candidates
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    side: str = "query"
+    n_components: int | None = None
+    metric: str = "auto"
+    alpha: float | str = "auto"
+    temperature: float | str = "auto"
+    k: int | Sequence[int] = (1, 10)
+    n_folds: int = 5
+    batch_size: int = 512
+    n_candidates: int = 4096
+    max_iter: int = 100
+    tol: float = 1e-3
+    verbose: int = 0
+    random_state: Any = None
+    n_jobs: int | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, queries: ArrayLike, documents: ArrayLike, relevance: Any) -> Self:

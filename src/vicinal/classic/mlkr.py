@@ -1,11 +1,12 @@
 """Metric learning for kernel regression."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from vicinal._signatures import init_like
 from vicinal.nca import NCARegressor
 
 
+@dataclass(eq=False, repr=False)
 class MLKR(NCARegressor):
     """Metric learning for kernel regression.
 
@@ -52,7 +53,6 @@ max_iter, tol, callback, verbose, random_state, n_jobs
         if name not in ("objective", "width")
     }
 
+    # Not parameters here: a class variable is no field.
     objective: ClassVar[str] = "squared-error"  # type: ignore[misc]
     width: ClassVar[str] = "auto"  # type: ignore[misc]
-
-    __init__ = init_like(NCARegressor, without=("objective", "width"))

@@ -1,5 +1,6 @@
 """Classification by soft neighbors under a learned metric."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,13 @@ from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state, gen_batches
 
-from vicinal._signatures import init_like
 from vicinal._typing import FloatArray
 from vicinal.nca.nca import NCA, map_queries
 from vicinal.neighborhood import NeighborWeights, effective_n_threads
 from vicinal.objectives.nca import vote
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class NCAClassifier(ClassifierMixin, NCA):
     """Classifier by the NCA rule: a vote of soft neighbors.
 
@@ -84,9 +85,8 @@ max_iter, tol, callback, verbose, random_state, n_jobs
     True
     """
 
-    classes_: NDArray[Any]
-
-    __init__ = init_like(NCA, objective="log", alpha="auto")
+    objective: Any = "log"
+    alpha: float | str = "auto"
 
     def _attributes_of(self, problem: Any, components: FloatArray) -> dict[str, Any]:
         """Return the fitted attributes of a map, including the points that vote."""

@@ -1,7 +1,7 @@
 """Neighborhood components analysis: the estimator, and `learn`, the algorithm."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -84,6 +84,7 @@ SAMPLING = StochasticOptimizer, NoOptimization
 """Solvers that evaluate samples of the pairs, with a penalty of their own."""
 
 
+@dataclass(eq=False, repr=False)
 class NCA(CallbackSupportMixin, LinearMetric):
     """Neighborhood components analysis.
 
@@ -294,54 +295,29 @@ default=False
         "_pieces",
     )
 
-    def __init__(
-        self,
-        n_components: int | str | None = None,
-        *,
-        objective: Any = "expected",
-        form: str = "full",
-        init: str | ArrayLike = "auto",
-        n_init: int = 1,
-        solver: Any = "auto",
-        n_neighbors: int | str = "all",
-        batch_size: int | str = "auto",
-        n_references: int | str = "auto",
-        alpha: float | str = 0.0,
-        anneal: bool | str | Annealing = False,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 25,
-        class_prior: ArrayLike | str | None = None,
-        warm_start: bool = False,
-        max_iter: int = 50,
-        tol: float = 1e-5,
-        callback: Callable[[FloatArray, int], object] | None = None,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.objective = objective
-        self.form = form
-        self.init = init
-        self.n_init = n_init
-        self.solver = solver
-        self.n_neighbors = n_neighbors
-        self.batch_size = batch_size
-        self.n_references = n_references
-        self.alpha = alpha
-        self.anneal = anneal
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.class_prior = class_prior
-        self.warm_start = warm_start
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_components: int | str | None = None
+    _: KW_ONLY
+    objective: Any = "expected"
+    form: str = "full"
+    init: str | ArrayLike = "auto"
+    n_init: int = 1
+    solver: Any = "auto"
+    n_neighbors: int | str = "all"
+    batch_size: int | str = "auto"
+    n_references: int | str = "auto"
+    alpha: float | str = 0.0
+    anneal: bool | str | Annealing = False
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 25
+    class_prior: ArrayLike | str | None = None
+    warm_start: bool = False
+    max_iter: int = 50
+    tol: float = 1e-5
+    callback: Callable[[FloatArray, int], object] | None = None
+    verbose: int = 0
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

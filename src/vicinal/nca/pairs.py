@@ -1,7 +1,7 @@
 """Neighborhood components analysis of pairs: the estimator."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -35,6 +35,7 @@ class PairProblem(MatchProblem):
         return GivenPairsObjective(self.X, self.labels, self.loss, n_jobs=self.n_jobs)
 
 
+@dataclass(eq=False, repr=False)
 class PairNCA(CallbackSupportMixin, LinearMetric):
     """Neighborhood components analysis of pairs.
 
@@ -123,40 +124,22 @@ verbose, random_state, n_jobs
     n_init, n_neighbors = 1, "all"
     anneal = early_stopping = False
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        normalization: str = "pairs",
-        form: str = "full",
-        init: str | ArrayLike = "auto",
-        solver: Any = "auto",
-        batch_size: int | str = "auto",
-        n_references: int | str = "auto",
-        alpha: float = 0.0,
-        warm_start: bool = False,
-        max_iter: int = 50,
-        tol: float = 1e-5,
-        callback: Callable[[FloatArray, int], object] | None = None,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.normalization = normalization
-        self.form = form
-        self.init = init
-        self.solver = solver
-        self.batch_size = batch_size
-        self.n_references = n_references
-        self.alpha = alpha
-        self.warm_start = warm_start
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_components: int | None = None
+    _: KW_ONLY
+    normalization: str = "pairs"
+    form: str = "full"
+    init: str | ArrayLike = "auto"
+    solver: Any = "auto"
+    batch_size: int | str = "auto"
+    n_references: int | str = "auto"
+    alpha: float = 0.0
+    warm_start: bool = False
+    max_iter: int = 50
+    tol: float = 1e-5
+    callback: Callable[[FloatArray, int], object] | None = None
+    verbose: int = 0
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

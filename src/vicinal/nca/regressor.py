@@ -1,6 +1,7 @@
 """Regression by soft neighbors under a learned metric."""
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -27,6 +28,7 @@ from vicinal.neighborhood import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class NCARegressor(RegressorMixin, CallbackSupportMixin, LinearMetric):
     """Neighborhood components analysis for regression.
 
@@ -121,40 +123,22 @@ verbose, random_state, n_jobs
         "width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        objective: Any = "squared-error",
-        width: float | str = "auto",
-        init: str | ArrayLike = "auto",
-        solver: Any = "auto",
-        batch_size: int | str = "auto",
-        n_references: int | str = "auto",
-        alpha: float | str = "auto",
-        warm_start: bool = False,
-        max_iter: int = 50,
-        tol: float = 1e-5,
-        callback: Callable[[FloatArray, int], object] | None = None,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.objective = objective
-        self.width = width
-        self.init = init
-        self.solver = solver
-        self.batch_size = batch_size
-        self.n_references = n_references
-        self.alpha = alpha
-        self.warm_start = warm_start
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_components: int | None = None
+    _: KW_ONLY
+    objective: Any = "squared-error"
+    width: float | str = "auto"
+    init: str | ArrayLike = "auto"
+    solver: Any = "auto"
+    batch_size: int | str = "auto"
+    n_references: int | str = "auto"
+    alpha: float | str = "auto"
+    warm_start: bool = False
+    max_iter: int = 50
+    tol: float = 1e-5
+    callback: Callable[[FloatArray, int], object] | None = None
+    verbose: int = 0
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
