@@ -176,18 +176,23 @@ def _returned(*given: Any) -> Any:
 
 def task_seconds(k: int, d: int, n_queries: int = 512) -> float:
     """Time the work of a task of a round on g, in this process."""
-    from vicinal.dask._nca import Batches, steps_of_share
+    from vicinal.dask._nca import steps_of_share
     from vicinal.dask._sampling import Rows, share
     from vicinal.nca._stochastic import N_REFERENCES, StochasticOptimizer
+    from vicinal.objectives import MinibatchSampler
     from vicinal.optimize import Adam
 
     X, y = _rows(60_000, k)
     rows = Rows(X, y, np.arange(len(X)))
     given = share(0, 0, 2, 2 * N_REFERENCES, np.eye(k), rows)
     # g's steps are on half as many rows as f's.
-    batches = Batches(
-        "log", np.bincount(y).astype(float), np.full(8, 1 / 8),
-        n_queries, N_REFERENCES // 2, 0.0, np.asarray,
-    )  # fmt: skip
+    settings = {
+        "kind": "log",
+        "class_sizes": np.bincount(y).astype(float),
+        "class_prior": np.full(8, 1 / 8),
+    }
+    batches: Any = MinibatchSampler(None, n_queries, N_REFERENCES // 2)
     A, etas = np.eye(d, k), [0.0] * StochasticOptimizer.steps[1]
-    return least_seconds(lambda: steps_of_share(given, batches, A, Adam(), etas, 0), 5)
+    return least_seconds(
+        lambda: steps_of_share(given, batches, settings, A, Adam(), etas, 0), 5
+    )

@@ -82,6 +82,14 @@ def test_what_is_not_fitted_says_so(model: Any, method: str) -> None:
         getattr(model, method)(chunked(X, y)[0])
 
 
+@pytest.mark.parametrize("model", [NCA(2), NCAClassifier(2), LDG(2), LCA()])
+def test_arrays_in_memory_are_refused_by_fit(model: Any) -> None:
+    told = r"X must be a Dask array .*, got ndarray: pass dask\.array\.from_array\("
+    with pytest.raises(TypeError, match=told):
+        model.fit(X, y)
+    assert not hasattr(model, "n_features_in_")
+
+
 @pytest.mark.parametrize(
     ("kind", "without"),
     [

@@ -21,7 +21,7 @@ from tests.dask.data import chunked, classes_in_noise
 from tests.nca.oracles import nca_value_and_gradient
 from vicinal.dask import NCA, NCAClassifier, _nca, _sampling
 from vicinal.dask._chunks import find_chunks
-from vicinal.dask._nca import Batches, LocalSGD, steps_of_share
+from vicinal.dask._nca import LocalSGD, steps_of_share
 from vicinal.dask._sampling import Pool, Rows, share
 from vicinal.dask._tasks import Tasks
 from vicinal.nca import fitted_scale
@@ -38,9 +38,10 @@ def accuracy(model: Any, rows: Any = X, labels: Any = y) -> float:
     return float(knn.score(Z[800:], labels[800:]))
 
 
-def batches(kind: str, n: int, alpha: float = 0.0) -> Batches:
+def batches(kind: str, n: int, alpha: float = 0.0) -> tuple[Any, dict[str, Any]]:
     sizes, prior = np.bincount(y[:n]).astype(float), np.full(3, 1 / 3)
-    return Batches(kind, sizes, prior, n, n, alpha, np.asarray)
+    sampler = MinibatchSampler(None, n, n, alpha)  # type: ignore[arg-type]
+    return sampler, {"kind": kind, "class_sizes": sizes, "class_prior": prior}
 
 
 @pytest.mark.parametrize("kind", ["expected", "log", "class-density"])
@@ -49,7 +50,7 @@ def test_a_step_is_one_on_the_papers_sum(kind: str, alpha: float) -> None:
     rows = Rows(X[:60], y[:60], np.arange(60))
     A = 0.3 * np.random.default_rng(0).normal(size=(2, 8))
     given = share(1, 0, 3, 60, None, rows)
-    reached = steps_of_share(given, batches(kind, 60, alpha), A, Adam(), [0.01], 5)
+    reached = steps_of_share(given, *batches(kind, 60, alpha), A, Adam(), [0.01], 5)
     value, gradient = nca_value_and_gradient(rows.X, rows.codes, A, kind)
     gradient -= 2 * alpha * 60 * A
     [found] = reached.batch_values
@@ -62,7 +63,7 @@ def test_steps_are_taken_in_the_basis_of_the_share() -> None:
     basis = np.random.default_rng(1).normal(size=(8, 5))
     A = 0.3 * np.random.default_rng(0).normal(size=(2, 5))
     given = share(1, 0, 1, 60, basis, rows)
-    reached = steps_of_share(given, batches("log", 60), A, Adam(), [0.01], 5)
+    reached = steps_of_share(given, *batches("log", 60), A, Adam(), [0.01], 5)
     _, gradient = nca_value_and_gradient(X[:60], y[:60], A @ basis.T, "log")
     expected = Adam().step(A, gradient @ basis, 0.01)
     np.testing.assert_allclose(reached.components, expected)
@@ -74,7 +75,7 @@ def test_values_are_of_all_rows_not_of_the_share() -> None:
     few = share(1, 1, 3, 1, None, rows)
     assert len(few.rows) == 20
     value, _ = nca_value_and_gradient(few.rows.X, few.rows.codes, A, "log")
-    reached = steps_of_share(few, batches("log", 60), A, Adam(), [0.01], 5)
+    reached = steps_of_share(few, *batches("log", 60), A, Adam(), [0.01], 5)
     [found] = reached.batch_values
     assert found == pytest.approx(3 * value)
 
@@ -89,9 +90,10 @@ def test_shares_take_an_iterations_steps_each_and_are_averaged() -> None:
     rng = np.random.default_rng(7)
     reached = LocalSGD(pool, sizes, prior)(sampler, A, Adam(), etas, rng)
     seed = int(np.random.default_rng(7).integers(2**63))
-    of_each = Batches("log", sizes, prior, 20, 50, 0.0, np.asarray)
+    _, settings = batches("log", 120)
+    of_each = MinibatchSampler(sample, 20, 50), settings
     apart = [
-        steps_of_share(one, of_each, A, Adam(), etas, (seed, k))
+        steps_of_share(one, *of_each, A, Adam(), etas, (seed, k))
         for k, one in enumerate(pool.next())
     ]
     assert [len(one.rows) for one in pool.next()] == [60, 60]
@@ -154,6 +156,19 @@ def test_a_share_that_breaks_takes_all_back() -> None:
     assert not reached.finite
     np.testing.assert_array_equal(reached.components, A)
     assert reached.adam.n_steps == 0
+
+
+@pytest.mark.parametrize("kind", [NCA, NCAClassifier])
+def test_float32_rows_far_from_the_origin_are_centered(kind: Any) -> None:
+    near = (np.round(64 * X) / 64).astype(np.float32)
+    far = near + np.float32(2**16)
+    np.testing.assert_array_equal(far - np.float32(2**16), near)  # no digit is lost
+    one, two = (kind(2, **SHORT).fit(*chunked(rows, y)) for rows in (near, far))
+    if kind is NCA:
+        found, expected = (model.get_mahalanobis_matrix() for model in (two, one))
+    else:
+        found, expected = two.predict_proba(far), one.predict_proba(near)
+    np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
 
 
 def test_it_learns_what_memory_learns() -> None:

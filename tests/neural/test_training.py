@@ -279,8 +279,7 @@ def test_a_part_of_many_rows_finds_the_temperature(
     asked: list[int] = []
 
     def counting(queries: Any, *others: Any) -> Any:
-        if len(others) == 4:  # with temperatures: a calibration
-            asked.append(len(queries))
+        asked.append(len(queries))
         return votes(queries, *others)
 
     votes = _members.votes

@@ -57,6 +57,8 @@ class Chunks:
         For computations: float32 if X is, else float64.
     names : list of str or None
         Names of the features.
+    center : ndarray of shape (n_features,) or None, default=None
+        Subtracted from all rows by `map`.
     """
 
     tasks: Tasks
@@ -70,6 +72,7 @@ class Chunks:
     mean: FloatArray
     dtype: np.dtype[Any]
     names: list[str] | None
+    center: FloatArray | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -99,7 +102,7 @@ class Chunks:
         common : tuple, default=()
             Further arguments, the same for all chunks.
         """
-        fixed = (function, self.classes, self.dtype)
+        fixed = (function, self.classes, self.dtype, self.center)
         return self.tasks.over_chunks(
             _with_rows,
             [
@@ -189,9 +192,9 @@ def _row_chunks(X: Any) -> tuple[list[Any], np.dtype[Any], list[str] | None]:
     """Return the delayed chunks of X, the type to compute in, and the feature names."""
     if not is_collection(X):
         raise TypeError(
-            f"X must be a Dask array or data frame, got {type(X).__name__}. For data "
-            "in memory use the estimator of the same name in vicinal; or make it one: "
-            "dask.array.from_array(X, chunks=(10_000, -1))."
+            f"X must be a Dask array or data frame, got {type(X).__name__}: pass "
+            "dask.array.from_array(X, chunks=(10_000, -1)), or use the estimator of "
+            "the same name in vicinal."
         )
     if isinstance(X, dask.dataframe.DataFrame):
         dtypes = X.dtypes.items()
@@ -274,12 +277,15 @@ def _with_rows(
     function: Any,
     classes: NDArray[Any],
     dtype: np.dtype[Any],
+    center: FloatArray | None,
     X: Any,
     y: Any,
     *given: Any,
 ) -> Any:
     """Call a function of the rows of a chunk as an array, and its labels as codes."""
     rows = np.ascontiguousarray(np.asarray(X, dtype=dtype))
+    if center is not None:
+        rows = rows - center
     if y is None:
         return function(rows, np.zeros(len(rows), dtype=np.intp), *given)
     return function(rows, np.searchsorted(classes, as_labels(y)), *given)

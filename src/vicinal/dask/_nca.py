@@ -1,9 +1,9 @@
 """Neighborhood components analysis on a cluster: local SGD on shares of a pool."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -38,7 +38,7 @@ from vicinal.nca import (
     store,
     warn_unless_learned,
 )
-from vicinal.neighborhood import single_threaded_blas
+from vicinal.neighborhood import center_float32, single_threaded_blas
 from vicinal.objectives import MinibatchSampler, NCAObjective
 from vicinal.objectives.nca import check_class_prior
 from vicinal.optimize import Adam, Progress, average, take_steps
@@ -140,7 +140,54 @@ n_features_in_, feature_names_in_
         -------
         self
         """
-        return _fit(self, X, y)
+        with self._fitting(X, y) as (local, given):
+            local.set_params(solver="stochastic")
+            # As in memory: far from the origin, float32 rows are centered first.
+            center = center_float32(np.stack([given.low, given.high]))[1]
+            chunks = replace(given, center=center)
+            rng = np.random.default_rng(seed_of(local))
+            n, n_features = chunks.shape
+            n_sample = sample_size(n, n_features, chunks.dtype.itemsize)
+            sample: Rows = chunks.tasks.result(draw_sample(chunks, n_sample, rng))
+            sizes = chunks.counts.sum(axis=0)
+            prior = check_class_prior(local.class_prior, sizes)
+            problem = ClassProblem(
+                sample.X,
+                np.ones(len(sample)),
+                np.ones(len(sample), dtype=bool),
+                (X, y),
+                local.objective,
+                local.n_jobs,
+                center,
+                codes=sample.codes,
+                prior=prior,
+                classes=chunks.classes,
+            )
+            local._check_settings(sample.X)
+
+            def on_cluster(
+                local: Any, problem: Any, objective: Any, optimizer: Any, *more: Any
+            ) -> ClusterRun:
+                if optimizer.alpha is not None:  # otherwise the start is kept
+                    batch_size = optimizer.batch_size or optimizer.largest[0]
+                    basis = optimizer.preconditioner
+                    pool = Pool(
+                        chunks,
+                        None if basis.projection is None else Basis(basis.projection),
+                        basis.whitening.shape[0],
+                        max(1, round(batch_size / QUERIES_PER_TASK)),
+                        optimizer.n_references or optimizer.largest[1],
+                        -(-local.max_iter // N_REFRESHES),
+                        rng,
+                        basis.whitening,
+                    )
+                    optimizer = replace(optimizer, take=LocalSGD(pool, sizes, prior))
+                run = local, problem, objective, optimizer, *more
+                return ClusterRun(*run, chunks=chunks, rng=rng)
+
+            result = learn(local, problem, on_cluster)
+        warn_unless_learned(self, result)
+        return self
 
 
 class NCAClassifier(DaskMixin, ClassifierMixin, LinearMetric):
@@ -191,22 +238,7 @@ callback, verbose, random_state, n_jobs, client
         vicinal.nca.NCAClassifier, without=_NEEDS_ALL_ROWS, client=None
     )
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn the map, and keep the rows that vote.
-
-        Parameters
-        ----------
-        X : dask array or data frame of shape (n_samples, n_features)
-            The points, in chunks of whole rows of any sizes, known or not.
-        y : dask array or series of shape (n_samples,)
-            Their classes, in chunks of the same rows.
-
-        Returns
-        -------
-        self
-        """
-        return _fit(self, X, y)
+    fit = NCA.fit
 
     def predict_proba(self, X: Any) -> Any:
         """Return p(c | x) of each class; of a Dask collection lazily.
@@ -239,54 +271,6 @@ callback, verbose, random_state, n_jobs, client
         """
         check_is_fitted(self)
         return self._apply("predict", X, dtype=self.classes_.dtype)
-
-
-def _fit(est: Any, X: Any, y: Any) -> Any:
-    """Fit the local estimator on a sample, with steps and final scale by tasks."""
-    with est._fitting(X, y) as (local, chunks):
-        local.set_params(solver="stochastic")
-        rng = np.random.default_rng(seed_of(local))
-        n, n_features = chunks.shape
-        n_sample = sample_size(n, n_features, chunks.dtype.itemsize)
-        sample: Rows = chunks.tasks.result(draw_sample(chunks, n_sample, rng))
-        sizes = chunks.counts.sum(axis=0)
-        prior = check_class_prior(local.class_prior, sizes)
-        problem = ClassProblem(
-            sample.X,
-            np.ones(len(sample)),
-            np.ones(len(sample), dtype=bool),
-            (X, y),
-            local.objective,
-            local.n_jobs,
-            codes=sample.codes,
-            prior=prior,
-            classes=chunks.classes,
-        )
-        local._check_settings(sample.X)
-
-        def on_cluster(
-            local: Any, problem: Any, objective: Any, optimizer: Any, *more: Any
-        ) -> ClusterRun:
-            if optimizer.alpha is not None:  # otherwise the start is kept
-                batch_size = optimizer.batch_size or optimizer.largest[0]
-                basis = optimizer.preconditioner
-                pool = Pool(
-                    chunks,
-                    None if basis.projection is None else Basis(basis.projection),
-                    basis.whitening.shape[0],
-                    max(1, round(batch_size / QUERIES_PER_TASK)),
-                    optimizer.n_references or optimizer.largest[1],
-                    -(-local.max_iter // N_REFRESHES),
-                    rng,
-                    basis.whitening,
-                )
-                optimizer = replace(optimizer, take=LocalSGD(pool, sizes, prior))
-            run = ClusterRun(local, problem, objective, optimizer, *more)
-            return replace(run, chunks=chunks, rng=rng)
-
-        result = learn(local, problem, on_cluster)
-    warn_unless_learned(est, result)
-    return est
 
 
 @dataclass(frozen=True)
@@ -328,31 +312,10 @@ class ClusterRun(Run):
         store(est, found)
 
 
-class Batches(NamedTuple):
-    """Settings of the mini-batches that each share draws.
-
-    Attributes
-    ----------
-    kind : str or PairLoss
-        The objective.
-    sizes, prior : ndarray of shape (n_classes,)
-        Number of rows of each class in all of the data, and p(c).
-    batch_size, n_references, alpha, report
-        As for `MinibatchSampler`.
-    """
-
-    kind: Any
-    sizes: FloatArray
-    prior: FloatArray
-    batch_size: int
-    n_references: int
-    alpha: float
-    report: Callable[[FloatArray], FloatArray]
-
-
 def steps_of_share(
     share: Share,
-    batches: Batches,
+    sampler: MinibatchSampler,
+    settings: dict[str, Any],
     components: FloatArray,
     adam: Adam,
     etas: Sequence[float],
@@ -360,21 +323,19 @@ def steps_of_share(
 ) -> Progress:
     """Take steps on mini-batches of a share, as in memory: a task.
 
-    Values are scaled to all of the data.
+    `sampler` has the sizes of the mini-batches, and `settings` are those of the
+    objective. Values are scaled to all of the data.
     """
-    kind, sizes, prior, batch_size, n_references, alpha, report = batches
     rows = share.rows
     with freed_memory_kept(), single_threaded_blas():
         objective = NCAObjective(
-            rows.X, rows.codes, kind, sample_weight=np.ones(len(rows)),
-            class_prior=prior, n_jobs=1, class_sizes=sizes, check_input=False,
+            rows.X, rows.codes, sample_weight=np.ones(len(rows)), n_jobs=1,
+            check_input=False, **settings,
         )  # fmt: skip
-        sampler = MinibatchSampler(
-            objective, batch_size, n_references, alpha, share.basis, report
-        )
+        sampler = replace(sampler, objective=objective, basis=share.basis)
         rng = np.random.default_rng(seed)
         reached = take_steps(sampler, components, adam, etas, rng)
-    scale = float(sizes.sum()) / len(rows)
+    scale = float(settings["class_sizes"].sum()) / len(rows)
     values = [scale * value for value in reached.batch_values]
     return reached._replace(batch_values=values)
 
@@ -409,20 +370,19 @@ class LocalSGD:
     ) -> Progress:
         """Take a step of each size, on mini-batches like the sampler's."""
         shares, tasks = self.pool.next(), self.pool.chunks.tasks
-        batches = Batches(
-            sampler.objective.kind,  # type: ignore[attr-defined]
-            self.sizes,
-            self.prior,
-            -(-sampler.batch_size // len(shares)),
-            sampler.n_references,
-            sampler.alpha,
-            sampler.report,
-        )
+        settings = {
+            "kind": sampler.objective.kind,  # type: ignore[attr-defined]
+            "class_prior": self.prior,
+            "class_sizes": self.sizes,
+        }
+        batch_size = -(-sampler.batch_size // len(shares))
+        # Each share has its own rows and its own copy of the basis.
+        sampler = replace(sampler, objective=None, basis=None, batch_size=batch_size)
         seed = int(rng.integers(2**63))
         handles = tasks.map(
             steps_of_share,
             [
-                (share, batches, components, adam, etas, (seed, k))
+                (share, sampler, settings, components, adam, etas, (seed, k))
                 for k, share in enumerate(shares)
             ],
         )

@@ -44,7 +44,7 @@ from vicinal.neural._columns import (
     is_missing,
     split_columns,
 )
-from vicinal.neural._loss import Kernel, NCALoss
+from vicinal.neural._loss import Kernel
 from vicinal.neural._members import Explanation, Member, embed, fit_linear_vote
 from vicinal.neural._network import (
     ModuleNetwork,
@@ -556,7 +556,6 @@ class NeuralEstimator(
         """
         known, encoder = state["_known"], state["_encoder"]
         device = torch.device(self.device)
-        loss = NCALoss(self._objective, distance=self.distance)
         kernel = Kernel(plain=self.distance == "plain")
         max_iter = self.max_iter if n_new is None else 1
         batch_size = self.batch_size
@@ -585,21 +584,8 @@ class NeuralEstimator(
                 if validation is None and n_new is None and self.early_stopping:
                     held_out = self._hold_out(known, seed, old)
                     judges = known[held_out] if len(held_out) else None
-                run = train(
-                    network,
-                    known[np.setdiff1d(known.counted, held_out)],
-                    judges,
-                    loss,
-                    batch_size=batch_size,
-                    n_references=self.n_references,
-                    learning_rate=self.learning_rate,
-                    weight_decay=self.weight_decay,
-                    max_iter=max_iter,
-                    n_iter_no_change=self.n_iter_no_change,
-                    device=device,
-                    after_epoch=monitor,
-                    n_new=n_new,
-                )
+                learned = known[np.setdiff1d(known.counted, held_out)]
+                run = train(self, network, learned, judges, batch_size, monitor, n_new)
                 kept = self.warm_start and n_new is None and i + 1 == n_networks
                 if run.interruption is not None and not kept:
                     raise run.interruption

@@ -6,7 +6,6 @@ probability p_ij of being picked as the neighbor.
 
 import copy
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -99,7 +98,7 @@ class Member:
         distance.
         """
         points = self.project(rows).double()
-        found = votes(points, self.points, known, self.kernel)[0]
+        found = votes(points, self.points, known, self.kernel)
         return found.to(rows.numbers.dtype)
 
     @torch.no_grad()
@@ -150,19 +149,13 @@ class Member:
 
         def best_of(temperatures: FloatArray) -> float:
             """Return the temperature with the least loss."""
-            step = max(1, kernel.block // (len(temperatures) * max(known.n_classes, 1)))
-            parts = []
-            for some in gen_batches(len(asked), step):
-                truth = asked.target[some, None].long() * (known.n_classes > 0)
-                found = votes(queries[some], references, voters, kernel, temperatures)
-                column = truth.expand(len(temperatures), -1, 1)
-                parts.append(found.cpu().gather(2, column)[:, :, 0])
-            found = torch.cat(parts, dim=1)
-            if known.n_classes:
-                rest = floor / known.n_classes
-                losses = [-asked.mean(((1 - floor) * p + rest).log()) for p in found]
-            else:
-                losses = [asked.mean((mean - asked.target) ** 2) for mean in found]
+            losses = []
+            for temperature in temperatures.tolist():
+                warmer = replace(kernel, temperature=temperature)
+                found = votes(queries, references, voters, warmer).cpu()
+                if known.n_classes:
+                    found = (1 - floor) * found + floor / known.n_classes
+                losses.append(prediction_loss(found, asked, least=0.0))
             return float(temperatures[np.argmin(losses)])
 
         grid = np.geomspace(0.05, 8, 17)
@@ -197,7 +190,6 @@ def votes(
     references: Tensor,
     known: Rows,
     kernel: Kernel,
-    factors: Sequence[float] | FloatArray = (1.0,),
 ) -> Tensor:
     """Return the votes of references on queries.
 
@@ -211,18 +203,16 @@ def votes(
         Targets and weights of the references.
     kernel : Kernel
         Maps distances to exponents.
-    factors : sequence of float, default=(1.0,)
-        Factors of the temperature. Distances are computed once for all of them.
 
     Returns
     -------
-    Tensor of shape (n_factors, n_queries, n_classes or 1)
+    Tensor of shape (n_queries, n_classes or 1)
         Σ_j p_ij of each class, or Σ_j p_ij y_j.
     """
     n_classes, target = known.n_classes, known.target.to(queries.device)
-    found = queries.new_zeros(len(factors), len(queries), n_classes or 1)
+    found = queries.new_zeros(len(queries), n_classes or 1)
     logs = known.log_weights(queries)
-    pairs = Pairs(queries, references.to(queries.dtype), None, kernel)
+    pairs = Pairs(queries, references.to(queries.dtype), None, kernel, logs)
     # A product with one-hot labels is faster than sums by code, and takes no more
     # memory than the points.
     few = n_classes <= 32
@@ -231,13 +221,11 @@ def votes(
         classes = torch.arange(n_classes, device=target.device)
         values = (target[:, None] == classes).to(queries.dtype)
     for part, exponents, _ in pairs.blocks():
-        for k, factor in enumerate(factors):
-            scaled = exponents if factor == 1 else exponents / float(factor)
-            p = torch.softmax(scaled if logs is None else scaled + logs, dim=1)
-            if few:
-                found[k, part] = p @ values
-            else:
-                found[k, part].scatter_add_(1, target.expand(len(p), -1), p)
+        p = torch.softmax(exponents, dim=1)
+        if few:
+            found[part] = p @ values
+        else:
+            found[part].scatter_add_(1, target.expand(len(p), -1), p)
     return found
 
 
@@ -291,7 +279,7 @@ def fit_linear_vote(
             inside = known[np.setdiff1d(known.counted, member.held_out)]
             fold_network = _fit_linear(learner, inside, sizes).to(device)
         by_network, by_linear = (
-            votes(embed(one, asked, device), embed(one, inside, device), inside, its)[0]
+            votes(embed(one, asked, device), embed(one, inside, device), inside, its)
             for one, its in ((member.network, member.kernel), (fold_network, kernel))
         )
         n = len(asked.counted)

@@ -2,7 +2,6 @@
 
 import copy
 import math
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from vicinal._typing import IntArray
+from vicinal.base.metric import say
 from vicinal.neural._columns import Rows
 from vicinal.neural._loss import Kernel, NCALoss
 from vicinal.neural._members import embed, prediction_loss, random_subset, votes
@@ -51,37 +51,32 @@ class TrainingState:
 
 
 def train(
+    est: Any,
     network: nn.Module,
     rows: Rows,
     validation: Rows | None,
-    loss: NCALoss,
-    *,
-    max_iter: int,
-    n_iter_no_change: int,
-    device: Any,
+    batch_size: int,
     after_epoch: Callable[[TrainingState], bool],
-    **steps: Any,
+    n_new: int | None = None,
 ) -> TrainingState:
     """Train a network.
 
     Parameters
     ----------
+    est : NeuralEstimator
+        Settings of the training.
     network : nn.Module
         Trained in place.
     rows : Rows
         Training rows: at least two, all of positive weight.
     validation : Rows or None
         Rows that score each epoch.
-    loss : NCALoss
-        The loss.
-    max_iter, n_iter_no_change : int
-        Maximum number of epochs, in total and without a better score.
-    device : torch.device
-        Device of the computation.
+    batch_size : int
+        Rows that a step predicts.
     after_epoch : callable
         Called after each epoch; True ends the training.
-    **steps : dict
-        Settings of the steps, see `_epochs`.
+    n_new : int or None, default=None
+        Train for one epoch on the last `n_new` rows only, at a constant learning rate.
 
     Returns
     -------
@@ -90,13 +85,13 @@ def train(
     state = TrainingState(network)
     best = copy.deepcopy(network.state_dict())
     best_score, best_epoch = -math.inf, 0
-    kernel = Kernel(plain=loss.distance == "plain")
-    epochs = _epochs(network, rows, loss, max_iter, device, **steps)
+    kernel = Kernel(plain=est.distance == "plain")
+    epochs = _epochs(est, network, rows, batch_size, n_new)
     try:
         for epoch, mean_loss in enumerate(epochs):
             score = -mean_loss
             if validation is not None and math.isfinite(mean_loss):
-                score = validation_score(network, rows, validation, kernel, device)
+                score = validation_score(network, rows, validation, kernel, est.device)
             if not math.isfinite(score):
                 state.diverged = True
                 break
@@ -106,7 +101,7 @@ def train(
             if validation is None or score > best_score:
                 best_score, best_epoch = score, epoch
                 best = copy.deepcopy(network.state_dict())
-            if after_epoch(state) or epoch - best_epoch >= n_iter_no_change:
+            if after_epoch(state) or epoch - best_epoch >= est.n_iter_no_change:
                 break
     except KeyboardInterrupt as error:
         if not state.losses:
@@ -118,37 +113,36 @@ def train(
 
 
 def _epochs(
-    network: nn.Module,
-    rows: Rows,
-    loss: NCALoss,
-    max_iter: int,
-    device: Any,
-    *,
-    batch_size: int,
-    n_references: int,
-    learning_rate: float,
-    weight_decay: float,
-    n_new: int | None = None,
+    est: Any, network: nn.Module, rows: Rows, batch_size: int, n_new: int | None
 ) -> Iterator[float]:
     """Make the steps of an epoch and yield their mean loss, NaN if it diverged.
 
     A step predicts `batch_size` rows by these and `n_references` further random rows,
-    with AdamW. If `n_new` is given, only the last `n_new` rows are predicted, and the
-    learning rate is constant. Row draws continue from the state of torch's global
-    generator, in a generator of their own; dropout uses the global one.
+    with AdamW and weight decay on matrices. Row draws continue from the state of
+    torch's global generator, in a generator of their own; dropout uses the global one.
     """
     generator = torch.Generator()
     generator.set_state(torch.random.get_rng_state())
     torch.manual_seed(torch.initial_seed() + 1)  # dropout draws other numbers
     n, n_queries = len(rows), len(rows) if n_new is None else n_new
     n_batches = math.ceil(n_queries / batch_size)
+    device = torch.device(est.device)
     numbers, codes = rows.numbers.to(device), rows.codes.to(device)
     target, weights = rows.target.to(device), torch.ones(n)
     weighted = rows.weights is not None
     if weighted:  # relative, so that float32 can hold them
         weights = (rows.weights / rows.weights[-n_queries:].mean()).float()
     weights = weights.to(device)
-    optimizer = _adamw(network, learning_rate, weight_decay)
+    loss = NCALoss(est._objective, distance=est.distance)
+    trained = [one for one in network.parameters() if one.requires_grad]
+    groups = [
+        {"params": [one for one in trained if one.ndim > 1]},
+        {"params": [one for one in trained if one.ndim <= 1], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(
+        groups, lr=est.learning_rate, weight_decay=est.weight_decay
+    )
+    max_iter = est.max_iter if n_new is None else 1
     n_steps = max_iter * n_batches
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: warm_cosine(step, n_steps) if n_new is None else 1.0
@@ -162,7 +156,7 @@ def _epochs(
         total = 0.0
         for batch in torch.tensor_split(torch.arange(n_queries), n_batches):
             # As the order is random, the rows that follow are a random draw.
-            more = draw_others(batch, n_references, n, generator)
+            more = draw_others(batch, est.n_references, n, generator)
             drawn = order[torch.cat([batch, more])].to(device)
             asked = drawn[: len(batch)]
             points = network(numbers[drawn], codes[drawn])
@@ -186,20 +180,6 @@ def _epochs(
         # The last step may have diverged, which no loss has shown yet.
         points = embed(network, rows[drawn.cpu()], device)
         yield total + 0 * float(points.square().sum(dim=1).max())
-
-
-def _adamw(
-    network: nn.Module, learning_rate: float, weight_decay: float
-) -> torch.optim.Optimizer:
-    """Return AdamW with weight decay on matrices."""
-    trained = [p for p in network.parameters() if p.requires_grad]
-    matrices = [p for p in trained if p.ndim > 1]
-    vectors = [p for p in trained if p.ndim <= 1]
-    groups = [
-        {"params": matrices, "weight_decay": weight_decay},
-        {"params": vectors, "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups, lr=learning_rate)
 
 
 def warm_cosine(step: int, n_steps: int, warm_up: float = 0.05) -> float:
@@ -239,7 +219,7 @@ def validation_score(
     references = rows[random_subset(len(rows), max_references, rng)]
     queries = validation[random_subset(len(validation), max_queries, rng)]
     Q, R = (embed(network, one, device) for one in (queries, references))
-    found = votes(Q, R, references, kernel)[0].cpu()
+    found = votes(Q, R, references, kernel).cpu()
     error = prediction_loss(found, queries, least=1e-6)
     if not rows.n_classes:
         return -error
@@ -353,5 +333,4 @@ class EpochMonitor:
         """Print a line of the progress table if `verbose`."""
         if self._estimator.verbose:
             line = "{:>7} {:>7} {:>12} {:>12} {:>9}".format(*cells)
-            sys.stdout.write(f"[{type(self._estimator).__name__}] {line}\n")
-            sys.stdout.flush()
+            say(self._estimator, line)
