@@ -41,12 +41,11 @@ _FORMAT = 1
 _KINDS = {
     "estimator": "vicinal.persistence",
     "table": "vicinal.app.models.saved",
-    "neural": "vicinal.neural.saved",
 }
 # A file can only name public estimators of these packages, ...
 _PACKAGES = (
     *("vicinal.nca", "vicinal.lca", "vicinal.ldg", "vicinal.classic"),
-    *("vicinal.adapters", "vicinal.compat.metric_learn"),
+    *("vicinal.adapters", "vicinal.compat.metric_learn", "vicinal.neural"),
 )
 # ... transformers whose fitted state is arrays and numbers, and neighbor searches,
 # which are fitted again.
@@ -298,8 +297,6 @@ def _kind(model: Any) -> tuple[str, Any]:
         bases += [one.__module__ for one in type(model.steps[-1][1]).__mro__]
     if any(one.startswith("vicinal.app.models") for one in bases):
         return "table", model
-    if any(one.startswith("vicinal.neural.") for one in bases):
-        return "neural", model
     if any(one.startswith("vicinal.dask.") for one in bases):
         return "estimator", model.to_local()
     if any(one.startswith("vicinal.") for one in bases):

@@ -12,9 +12,12 @@ from vicinal.neural import (
     NeuralNCARegressor,
 )
 
-# Draws and held-out rows depend on the number of rows and on their order, as
-# those of scikit-learn's MLPClassifier do. What weights mean: test_weights.py.
-RANDOM = {"check_sample_weight_equivalence_on_dense_data": "the training is stochastic"}
+# The check repeats rows instead of weighting them. Mini-batches and held-out rows are
+# drawn from the rows as they are given. The loss and the votes are equal, and weight 0
+# is the same as no row: test_weights.py.
+RANDOM = {
+    "check_sample_weight_equivalence_on_dense_data": "draws depend on their number"
+}
 FEW: dict[str, Any] = {
     "max_iter": 30,
     "n_components": 8,

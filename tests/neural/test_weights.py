@@ -107,6 +107,16 @@ def test_rows_of_weight_0_have_no_say(model: Any) -> None:
     assert np.isfinite(one.effective_neighbors_).all()
 
 
+@pytest.mark.parametrize("kind", [NeuralNCAClassifier, NeuralNCARegressor])
+def test_weight_0_is_no_row(kind: Any) -> None:
+    weights = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
+    kept, target = weights > 0, y if kind is NeuralNCAClassifier else X[:, 0]
+    one = kind(**FEW).fit(X, target, weights)
+    two = kind(**FEW).fit(X[kept], target[kept], weights[kept])
+    assert one.temperatures_.tolist() == two.temperatures_.tolist()
+    np.testing.assert_allclose(one.predict(X), two.predict(X), atol=1e-6)
+
+
 def test_votes_count_by_weight() -> None:
     """The same network with a row twice, and with that row's weight 2."""
     model = NeuralNCAClassifier(**FEW, n_estimators=1, calibrate=False)

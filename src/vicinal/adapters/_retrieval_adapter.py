@@ -257,7 +257,7 @@ class RetrievalAdapter(BaseEstimator):
         self.alpha_, self.temperature_ = float(alpha), temperature
         self.metric_, self.is_adapted_ = metric, is_adapted
         self.n_features_in_, self.n_iter_ = Q.shape[1], result.nit
-        vars(self).pop("evaluation_", None)  # of an earlier fit
+        self.__dict__.pop("evaluation_", None)  # of an earlier fit
         if evaluation is not None:
             self.evaluation_ = evaluation
             self._report(evaluation)

@@ -169,11 +169,12 @@ class HeldOutQueries:
         }
 
     def _scores(self, test: RetrievalObjective, maps: FloatArray | None) -> Scores:
-        vectors = [test.queries, test.documents]
+        U, V = test.queries, test.documents
         if maps is not None:
-            vectors = [mapped for mapped, _ in test.mapped(maps)]
+            (U, _), (V, _) = test.mapped(maps)
         return score_vectors(
-            *vectors,
+            U,
+            V,
             test.weights,
             self.ks,
             unit_length=test.unit_length,

@@ -84,10 +84,6 @@ class Chunks:
         """The number of the first row of each chunk."""
         return np.cumsum(self.n_rows) - self.n_rows
 
-    def table(self, rows: FloatArray) -> Any:
-        """Return rows as a data frame if the features have names."""
-        return rows if self.names is None else pd.DataFrame(rows, columns=self.names)
-
     def map(
         self, function: Any, *arguments: Sequence[Any], common: tuple[Any, ...] = ()
     ) -> list[Handle]:
@@ -370,10 +366,10 @@ class Centering:
 
     def scatter(self, chunks: Chunks) -> FloatArray:
         """Return Σ xxᵀ of all centered rows, in float64."""
-        total: FloatArray = chunks.tasks.reduce(
-            add, chunks.map(_own_scatter, common=(self,))
-        )
-        return total
+        parts = chunks.map(_own_scatter, common=(self,))
+        [total] = chunks.tasks.reduce(add_each, parts)
+        scatter: FloatArray = total
+        return scatter
 
 
 def row_blocks(n: int) -> Iterator[slice]:
@@ -381,20 +377,14 @@ def row_blocks(n: int) -> Iterator[slice]:
     return gen_batches(n, 8192)
 
 
-def _own_scatter(X: FloatArray, _: IntArray, centering: Centering) -> FloatArray:
+def _own_scatter(X: FloatArray, _: IntArray, centering: Centering) -> tuple[FloatArray]:
     """Return Σ xxᵀ of a chunk."""
     total = np.zeros((X.shape[1], X.shape[1]))
     with single_threaded_blas():
         for block in row_blocks(len(X)):
             wide = centering(X[block]).astype(np.float64)
             total += wide.T @ wide
-    return total
-
-
-def add(*terms: FloatArray) -> FloatArray:
-    """Add arrays up in their order."""
-    total: FloatArray = reduce(np.add, terms)
-    return total
+    return (total,)
 
 
 def add_each(*parts: tuple[Any, ...]) -> tuple[Any, ...]:

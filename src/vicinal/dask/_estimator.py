@@ -9,6 +9,7 @@ import dask.dataframe
 import numpy as np
 from dask import delayed
 from numpy.typing import ArrayLike
+from pandas import DataFrame
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -92,7 +93,9 @@ class DaskMixin:
         with unchanged_on_error(self), single_threaded_blas():
             chunks = find_chunks(tasks_of(self.client), X, y, labeled=labeled)
             # Two rows stand for all: they have the same features and range of values.
-            validate_data(self, chunks.table(np.stack([chunks.low, chunks.high])))
+            rows = np.stack([chunks.low, chunks.high])
+            named = chunks.names is not None
+            validate_data(self, DataFrame(rows, None, chunks.names) if named else rows)
             local = self._as_local(kind)
             try:
                 yield local, chunks

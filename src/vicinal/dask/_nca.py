@@ -182,8 +182,8 @@ n_features_in_, feature_names_in_
                         basis.whitening,
                     )
                     optimizer = replace(optimizer, take=LocalSGD(pool, sizes, prior))
-                run = local, problem, objective, optimizer, *more
-                return ClusterRun(*run, chunks=chunks, rng=rng)
+                run = ClusterRun(local, problem, objective, optimizer, *more)
+                return replace(run, chunks=chunks, rng=rng)
 
             result = learn(local, problem, on_cluster)
         warn_unless_learned(self, result)
@@ -375,9 +375,12 @@ class LocalSGD:
             "class_prior": self.prior,
             "class_sizes": self.sizes,
         }
-        batch_size = -(-sampler.batch_size // len(shares))
-        # Each share has its own rows and its own copy of the basis.
-        sampler = replace(sampler, objective=None, basis=None, batch_size=batch_size)
+        sampler = replace(
+            sampler,
+            objective=None,  # type: ignore[arg-type]  each task makes its own
+            basis=None,
+            batch_size=-(-sampler.batch_size // len(shares)),
+        )
         seed = int(rng.integers(2**63))
         handles = tasks.map(
             steps_of_share,

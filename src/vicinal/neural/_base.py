@@ -59,6 +59,7 @@ from vicinal.neural._training import (
     torch_state,
     train,
 )
+from vicinal.neural.saved import check_loaded, packed, unpacked
 
 
 def _at_least(least: int) -> Interval:
@@ -377,6 +378,19 @@ class NeuralEstimator(
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    def __getstate__(self) -> Any:
+        """Return plain values and arrays, unless a network is the user's own."""
+        state: Any = super().__getstate__()
+        networks = [one.network for one in state.get("_members", ())]
+        plain = networks and all(isinstance(one, TableNetwork) for one in networks)
+        return packed(state) if plain else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        is_packed = isinstance(state.get("_known"), dict)
+        super().__setstate__(unpacked(state) if is_packed else state)
+
+    _check_loaded = check_loaded
 
     def _check_rows(
         self, X: Any, y: ArrayLike, encoder: ColumnEncoder | None = None

@@ -1,7 +1,7 @@
 """Tables as input of a network: scaled numbers, missing-value flags, category codes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,13 +59,8 @@ class Rows:
         return len(self.numbers)
 
     def __getitem__(self, chosen: Any) -> "Rows":
-        return Rows(
-            self.numbers[chosen],
-            self.codes[chosen],
-            None if self.target is None else self.target[chosen],
-            None if self.weights is None else self.weights[chosen],
-            self.n_classes,
-        )
+        held = {k: one for k, one in vars(self).items() if isinstance(one, Tensor)}
+        return replace(self, **{name: one[chosen] for name, one in held.items()})
 
     @property
     def counted(self) -> IntArray:
@@ -96,16 +91,11 @@ class Rows:
 
     def append(self, new: "Rows") -> "Rows":
         """Return these rows followed by new ones of weight 1."""
-        weights = self.weights
-        if weights is not None:
-            weights = torch.cat([weights, weights.new_ones(len(new))])
-        return Rows(
-            torch.cat([self.numbers, new.numbers]),
-            torch.cat([self.codes, new.codes]),
-            torch.cat([self.target, new.target]),
-            weights,
-            self.n_classes,
-        )
+        if self.weights is not None:
+            new = replace(new, weights=self.weights.new_ones(len(new)))
+        held = {k: one for k, one in vars(self).items() if isinstance(one, Tensor)}
+        joined = {k: torch.cat([one, getattr(new, k)]) for k, one in held.items()}
+        return replace(self, **joined)
 
 
 class ColumnSizes(NamedTuple):

@@ -95,8 +95,7 @@ class NeuralNCAClassifier(ClassifierMixin, NeuralEstimator):
     warm_start : bool, default=False
         Whether fit continues from the last weights. Columns and network parameters must
         be the same; scales and categories are kept. On the same rows, the same rows are
-        held out. On other rows, or after loading from a file, none are: all epochs are
-        run, and T is kept.
+        held out. On other rows, none are: all epochs are run, and T is kept.
     device : str, default="cpu"
         Device of PyTorch, such as "cuda".
     callback : callable or None, default=None

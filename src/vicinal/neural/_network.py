@@ -181,11 +181,7 @@ class ModuleNetwork(nn.Module):
         super().__init__()
         self.categories = _category_embeddings(n_categories, one_hot=True)
         self.module = module
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The shapes of the module's weights."""
-        return module_settings(self.module)
+        self.settings = module_settings(module)
 
     def forward(self, numbers: Tensor, codes: Tensor) -> Tensor:
         """Return the module's output for all columns side by side."""
