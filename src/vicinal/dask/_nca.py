@@ -377,7 +377,7 @@ class LocalSGD:
         }
         sampler = replace(
             sampler,
-            objective=None,  # type: ignore[arg-type]  each task makes its own
+            objective=None,  # type: ignore[arg-type]  # each task makes its own
             basis=None,
             batch_size=-(-sampler.batch_size // len(shares)),
         )
