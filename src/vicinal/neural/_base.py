@@ -647,8 +647,7 @@ class NeuralEstimator(
             if self.linear_vote == "auto":
                 return None, 0.0
         learner = self._linear_class(random_state=0, n_jobs=self.n_jobs)
-        device = members[0].points.device
-        return fit_linear_vote(learner, known, sizes, members, validation, device)
+        return fit_linear_vote(learner, known, sizes, members, validation)
 
     @property
     def _voters(self) -> list[Member]:

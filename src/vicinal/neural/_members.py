@@ -18,6 +18,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.neural._columns import ColumnSizes, Rows
 from vicinal.neural._loss import Kernel, Pairs
 from vicinal.neural._network import TableNetwork, linear_network
+from vicinal.objectives.base import sample_indices
 
 # Calibration uses at most this number of pairs per temperature, but at least this
 # number of queries.
@@ -117,7 +118,7 @@ class Member:
         NaN for all but `max_rows` random training rows.
         """
         found = np.full(len(known), np.nan, dtype=np.float32)
-        rows = random_subset(len(known), max_rows, np.random.default_rng(0))
+        rows = sample_indices(np.random.default_rng(0), len(known), max_rows)
         own, logs, parts = torch.from_numpy(rows), known.log_weights(self.points), []
         pairs = Pairs(self.points[own], self.points, own, self.kernel, logs)
         for _, exponents, _ in pairs.blocks():
@@ -141,7 +142,7 @@ class Member:
         references, voters = self.points[inside], known[inside]
         # A subset of the queries, but all references: their density matters.
         most = max(MAX_CALIBRATION_PAIRS // len(voters), MIN_CALIBRATION_QUERIES)
-        asked = asked[random_subset(len(asked), most, np.random.default_rng(0))]
+        asked = asked[sample_indices(np.random.default_rng(0), len(asked), most)]
         queries = embed(self.network, asked, references.device)
         kernel = replace(self.kernel, temperature=1.0)
         # Every class has some probability, so that no single row decides.
@@ -175,13 +176,6 @@ def embed(
         for block in gen_batches(len(rows), block_rows)
     ]
     return torch.cat(parts)
-
-
-def random_subset(n: int, most: int, rng: np.random.Generator) -> IntArray:
-    """Return all n positions, or a sorted random subset if there are more than most."""
-    if n <= most:
-        return np.arange(n)
-    return np.sort(rng.choice(n, most, replace=False))
 
 
 @torch.no_grad()
@@ -235,7 +229,6 @@ def fit_linear_vote(
     sizes: ColumnSizes,
     members: list[Member],
     validation: Rows | None,
-    device: Any,
 ) -> tuple[Member, float]:
     """Fit a linear map to all rows, and choose its share of the votes.
 
@@ -255,8 +248,6 @@ def fit_linear_vote(
         The networks.
     validation : Rows or None
         Rows to choose the share by; None is the rows held out of each network.
-    device : torch.device
-        Device of the computation.
 
     Returns
     -------
@@ -265,7 +256,7 @@ def fit_linear_vote(
     share : float
         Its share of the votes, between 0 and 1.
     """
-    kernel = Kernel(plain=False)
+    kernel, device = Kernel(plain=False), members[0].points.device
     network = _fit_linear(learner, known[known.counted], sizes).to(device)
     linear = Member(network, embed(network, known, device), kernel)
     shares = np.linspace(0, 1, 21)

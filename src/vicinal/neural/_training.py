@@ -18,7 +18,8 @@ from vicinal._typing import IntArray
 from vicinal.base.metric import say
 from vicinal.neural._columns import Rows
 from vicinal.neural._loss import Kernel, NCALoss
-from vicinal.neural._members import embed, prediction_loss, random_subset, votes
+from vicinal.neural._members import embed, prediction_loss, votes
+from vicinal.objectives.base import sample_indices
 
 # PyTorch's seed and number of threads belong to the process: one training at a time.
 _TORCH_LOCK = threading.RLock()
@@ -216,8 +217,8 @@ def validation_score(
     of the mean log-likelihood, which breaks ties. Larger tables are sampled.
     """
     rng = np.random.default_rng(0)
-    references = rows[random_subset(len(rows), max_references, rng)]
-    queries = validation[random_subset(len(validation), max_queries, rng)]
+    references = rows[sample_indices(rng, len(rows), max_references)]
+    queries = validation[sample_indices(rng, len(validation), max_queries)]
     Q, R = (embed(network, one, device) for one in (queries, references))
     found = votes(Q, R, references, kernel).cpu()
     error = prediction_loss(found, queries, least=1e-6)
