@@ -56,7 +56,9 @@ class Display:
 
     def _axes(self, ax: Any) -> Any:
         """Return the axes to draw on, new ones by default, and store them."""
-        plt = import_extra("matplotlib.pyplot", "plot")
+        import_extra("matplotlib", "plot")
+        from matplotlib import pyplot as plt
+
         # The constrained layout makes room for long names beside the axes.
         self.ax_ = plt.subplots(layout="constrained")[1] if ax is None else ax
         self.figure_ = self.ax_.figure
