@@ -328,7 +328,8 @@ default=False
         Parameters
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
-            The points. Sparse data are not made dense, and need a small n_components.
+            The points. Sparse data of more than 4 million entries (32 MiB), zeros
+            included, are not made dense, and need a small n_components.
         y : array-like of shape (n_samples,) or (n_samples, n_classes), or sparse \
 matrix of shape (n_samples, n_samples)
             Class labels; or soft labels, with the class probabilities in each row, so
