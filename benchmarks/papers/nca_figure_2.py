@@ -78,7 +78,7 @@ def cases(scope: Scope) -> list[Case]:
         (name, method, seed)
         for name in names
         for method in METHODS
-        for seed in scope.repeats(5)
+        for seed in scope.repeats(20)
     ]
 
 

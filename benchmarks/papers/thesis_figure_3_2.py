@@ -28,7 +28,7 @@ N_ROWS, N_TEST = 3500, 5000
 def cases(scope: Scope) -> list[Case]:
     """Return data and seed of each run."""
     name = "8 × 8 digits" if scope.quick else "mnist"
-    return [(name, seed) for seed in scope.repeats(3)]
+    return [(name, seed) for seed in scope.repeats(20)]
 
 
 def run(name: str, seed: int) -> Outcome:

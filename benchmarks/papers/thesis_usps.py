@@ -42,7 +42,7 @@ def cases(scope: Scope) -> list[Case]:
         (name, part, setting, seed)
         for part in parts
         for setting in SETTINGS
-        for seed in scope.repeats(5)
+        for seed in scope.repeats(20)
     ]
 
 

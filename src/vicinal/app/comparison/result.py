@@ -307,16 +307,18 @@ class Comparison:
             notes are wrapped.
         """
         rows = [*self.rows(), *self.reference_rows()]
-        heads, gap = [[heading] for heading in self.header], "  "
+        whole = [[heading] for heading in self.header]
+        split = [one.replace("dimensions", "dim.").split() for one in self.header]
 
-        def sizes() -> list[int]:
+        def sizes(heads: list[list[str]]) -> list[int]:
             columns = zip(heads, zip(*rows, strict=True), strict=True)
             return [max(map(len, (*head, *column))) for head, column in columns]
 
-        if width is not None and sum(sizes()) + 2 * len(heads) - 2 > width:
-            short = [heading.replace("dimensions", "dim.") for heading in self.header]
-            heads, gap = [heading.split() for heading in short], " "
-        first, *rest = sizes()
+        for heads, gap in ((whole, "  "), (whole, " "), (split, " ")):
+            gaps = len(gap) * (len(heads) - 1)
+            if width is None or sum(sizes(heads)) + gaps <= width:
+                break
+        first, *rest = sizes(heads)
         depth = max(map(len, heads))
         titles = zip(*([""] * (depth - len(one)) + one for one in heads), strict=True)
         lines = [
