@@ -129,6 +129,7 @@ def run(*arguments: str) -> Any:
         (["--target", "nobody"], "No column 'nobody'"),
         (["--target", "label", "--drop", "x"], "No column 'x'"),
         (["--target", "label", "--jobs", "2"], "--jobs is not for --cluster"),
+        (["--target", "label", "--neighbors", "7"], "--neighbors is not for"),
         (["--target", "label", "--categorical", "f0"], "--categorical is not for"),
     ],
 )

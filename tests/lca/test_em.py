@@ -120,6 +120,18 @@ def test_single_losses_do_not_stop_batches() -> None:
     assert len(result.curve) == best + 6
 
 
+def test_batches_keep_the_weight_of_what_they_saw() -> None:
+    model = CovarianceMStep(Form("full"), np.zeros(2))
+    U = np.random.default_rng(0).normal(size=(200, 2))
+    start = EMResult(model.kernel(np.eye(2)), np.eye(2), weight=0.0)
+    result = stochastic_em(
+        model, U, start, Sampling(200, 200, 0.6), max_iter=1, tol=0,
+        rng=np.random.RandomState(0), n_threads=1,
+    )  # fmt: skip
+    # The start counts as one batch: γ (1 − γ) + (1 − γ).
+    assert result.weight == pytest.approx(0.6 * 0.4 + 0.4)
+
+
 def test_float32_is_left_to_points_that_it_can_tell_apart() -> None:
     (narrow,) = narrowed(points)
     assert narrow.dtype == np.float32

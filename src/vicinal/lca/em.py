@@ -550,7 +550,9 @@ def stochastic_em(
     kernel, C = state.kernel, state.local_scatter
     if sampling.rescale and sampling.n_references < n:
         kernel, C = _rescale(m_step, U, kernel, C, judges[: N_JUDGES // 2], n_threads)
-    return EMResult(kernel, C, curve=curve, converged=converged)
+    return replace(
+        state, kernel=kernel, local_scatter=C, curve=curve, converged=converged
+    )
 
 
 def _rescale(

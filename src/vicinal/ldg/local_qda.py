@@ -204,7 +204,8 @@ def leave_one_out_error(
     """Return the leave-one-out error of the local MAP classifier (eq. 1 of LDG).
 
     The Gaussians around x_i are fitted to the other points, in the space of X, and
-    mapped: p(Bᵀx_i | j) = N(Bᵀx_i; Bᵀμ_ij, BᵀB σ²_ij).
+    mapped: p(Bᵀx_i | j) = N(Bᵀx_i; Bᵀμ_ij, BᵀB σ²_ij). At most n_j - 1 points of a
+    class of n_j are used, for points of all classes.
 
     Parameters
     ----------

@@ -128,13 +128,15 @@ default="expected"
         "rca") if n_components is below the number of classes, else "pca" if that
         reduces the dimension, else "identity"; the last two are divided by the unit of
         the data, a power of two that is 1 if X is standardized. "small-random" is
-        0.01 · randn (section 3.3.3 of [2]_), not rescaled. An array has shape
-        (n_components, n_features).
+        0.01 · randn (section 3.3.3 of [2]_), not rescaled unless alpha="auto". An
+        array has shape (n_components, n_features).
     n_init : int, default=1
         Number of starts: that of `init`; if it is "auto", "lda", "rca", "pca" and
         "whiten", too; and random ones. With several, a map is learned from each, on up
         to 1,000 rows. The fit continues from the one with the least loss on held-out
-        rows, if that is better than the first start by more than a standard error.
+        rows, if that is better than the first start by more than a standard error. With
+        alpha="auto", which compares starts with each penalty, n_init - 1 random ones
+        are added to those.
     solver : {"auto", "lbfgs", "cg", "bold-driver", "delta-bar-delta", "decay", \
 "stochastic"} or Solver, default="auto"
         Optimizer. "stochastic" takes 12 steps per iteration (25 for "log" and

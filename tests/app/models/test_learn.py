@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.pipeline import Pipeline
 
 from vicinal.app.methods.linear_map import linear_map
 from vicinal.app.methods.registry import METHODS
@@ -55,6 +56,24 @@ def test_errors(flowers: Prepared) -> None:
         method_named("qqq")
     with pytest.raises(ValueError, match="at least 1, not 0"):
         learn(flowers, "nca", n_components=0)
+
+
+def test_a_wrong_vote_or_score_is_found_before_the_fit(
+    flowers: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Pipeline, "fit", lambda *_: pytest.fail("fitted"))
+    with pytest.raises(ValueError, match="n_neighbors == 0, must be >= 1"):
+        learn(flowers, "lda", n_neighbors=0)
+    with pytest.raises(TypeError, match="n_neighbors must be an instance of"):
+        learn(flowers, "lda", n_neighbors="five")
+    with pytest.raises(ValueError, match="bogus"):
+        learn(flowers, "lda", score="bogus", n_neighbors=5)
+
+
+def test_a_vote_is_any_integer(flowers: Prepared) -> None:
+    vote = learn(flowers, "lda", n_neighbors=np.int64(7)).vote
+    assert vote is not None
+    assert vote.n_neighbors == 7
 
 
 def test_a_method_that_cannot_learn(tmp_path: Path) -> None:

@@ -57,3 +57,10 @@ def test_a_vote_that_was_chosen_is_named() -> None:
     other = replace(comparison, setting=fixed)
     assert facts(other, select_rows(fixed, 9, None, None))[-1] == "3-NN"
     assert "n_neighbors=3," in code(other)
+
+
+def test_the_code_names_a_score_that_is_not_the_default() -> None:
+    comparison = comparisons.wine()
+    assert "score=" not in code(comparison)
+    scored = replace(comparison.setting, scored="log-loss")
+    assert 'score="log-loss",' in code(replace(comparison, setting=scored))

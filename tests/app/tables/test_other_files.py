@@ -25,6 +25,14 @@ def message(path: Path, content: bytes | None = None) -> str:
     return str(caught.value)
 
 
+def test_the_threads_of_a_large_machine_fit_into_the_bounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POLARS_MAX_THREADS", "256")
+    FRAME.write_ipc(tmp_path / "t.arrow")
+    assert_frame_equal(read_table(tmp_path / "t.arrow").frame, FRAME)
+
+
 def test_compressed_text_and_json_agree(tmp_path: Path) -> None:
     for name, content in (
         ("t.csv.gz", FRAME.write_csv().encode()),

@@ -81,6 +81,7 @@ def fit(
             others = {
                 "--task": task, "--rows": rows, "--jobs": jobs, "--date": date,
                 "--categorical": categorical, "--number": number, "--decimal": decimal,
+                "--neighbors": neighbors != "auto", "--score": score != "auto",
             }  # fmt: skip
             for name, value in others.items():
                 if value:

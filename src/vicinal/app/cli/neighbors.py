@@ -170,8 +170,8 @@ def predict(
 
     A model holds a metric and no rows: those with a known target are in --among. The
     new columns are predicted, and for classes share, the probability of the predicted
-    class, and p_… for each class. A row that is also in --among does not vote for
-    itself.
+    class, and p_… for each class. A row that is also in --among, with the same target,
+    does not vote for itself.
     """
     with report_errors():
         with waiting("reading the rows with a target") as say, warnings_printed():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_scalar
 
 from vicinal.app.methods.registry import METHODS, Method
 from vicinal.app.methods.scores import choose_score
@@ -24,7 +26,7 @@ def learn(
     random_state: int = 0,
     n_jobs: int | None = None,
     max_iter: int | None = None,
-    n_neighbors: int | str = "auto",
+    n_neighbors: Any = "auto",
     score: str = "auto",
     on_iteration: Callable[[int], object] | None = None,
 ) -> SavedModel:
@@ -88,7 +90,10 @@ def learn(
             f"n_components={n_components} exceeds the {d} features; ask for {d} or "
             "fewer."
         )
+    if n_neighbors != "auto":
+        check_scalar(n_neighbors, "n_neighbors", Integral, min_val=1)
     chosen = method_named(method)
+    scored = _chosen_score(prepared, score)
     y = _target(prepared, chosen) if needs_target(method) else None
     pipeline = chosen.pipeline(prepared.X, y, n_components, random_state, n_jobs)
     metric: Any = pipeline.named_steps["metric"]
@@ -111,24 +116,35 @@ def learn(
     if max_iter is not None:
         parameters["max_iter"] = max_iter
     model = from_pipeline(pipeline, prepared, method, parameters)
-    vote = OWN_RULE if chosen.own_rule else None
-    if vote is None and isinstance(n_neighbors, int):
-        vote = Vote(n_neighbors)
-    return replace(model, vote=vote or _best_vote(model, prepared, score, n_jobs))
+    if chosen.own_rule:
+        return replace(model, vote=OWN_RULE)
+    if n_neighbors != "auto":
+        return replace(model, vote=Vote(int(n_neighbors)))
+    return replace(model, vote=_best_vote(model, prepared, scored, n_jobs))
+
+
+def _chosen_score(prepared: Prepared, score: str) -> str | None:
+    """Return the name of the score; None without a target."""
+    if prepared.y is None or prepared.task == "none":
+        return None
+    target, names = np.asarray(prepared.y), list[str]()
+    if prepared.task == "classification":
+        classes, target = np.unique(target, return_inverse=True)
+        names = [str(one) for one in classes]
+    return choose_score(score, prepared.task, target, tuple(names))[0]
 
 
 def _best_vote(
-    model: SavedModel, prepared: Prepared, score: str, n_jobs: int | None
+    model: SavedModel, prepared: Prepared, scored: str | None, n_jobs: int | None
 ) -> Vote | None:
     """Choose the vote of the neighbors by leave-one-out; None without a target."""
-    if prepared.y is None or prepared.task == "none":
+    if scored is None:
         return None
     target = np.asarray(prepared.y)
     if model.classes:
         target = np.searchsorted(np.array(model.classes), target)
-    name, _ = choose_score(score, prepared.task, target, model.classes)
     points = model.map(model.scaled(prepared.X))
-    return choose_vote(Voters(points, target, len(model.classes), n_jobs), name)
+    return choose_vote(Voters(points, target, len(model.classes), n_jobs), scored)
 
 
 def _target(prepared: Prepared, method: Method) -> Any:

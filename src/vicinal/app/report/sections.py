@@ -10,6 +10,7 @@ import numpy as np
 
 from vicinal import __version__
 from vicinal.app.methods.linear_map import directions, feature_shares
+from vicinal.app.methods.scores import default_score
 from vicinal.app.report.fitted import PLAIN, color_stops, in_view, view_of
 from vicinal.app.report.text import packed, readable, short
 
@@ -214,13 +215,15 @@ def code(comparison: Comparison, ran: Ran | None = None) -> str:
         rows = f"    {ran.data!r},\n"
         rows += "" if ran.target is None else f"    {ran.target!r},\n"
         rows += f"    overrides={ran.overrides!r},\n" if ran.overrides else ""
+    usual = s.scored == default_score(s.task)
+    score = "" if usual else f'    score="{s.scored}",\n'
     return (
         "from vicinal import compare\n\n"
         f"result = compare(\n{rows}"
         f'    task="{s.task}",\n    methods=[{names}],\n'
         f"    n_splits={s.n_splits},\n    test_size={s.test_size},\n"
-        f"    n_neighbors={s.n_neighbors!r},\n    n_components={s.n_components},\n"
-        f"    random_state={s.random_state},\n)\n"
+        f"{score}    n_neighbors={s.n_neighbors!r},\n"
+        f"    n_components={s.n_components},\n    random_state={s.random_state},\n)\n"
         'result.to_html("report.html")'
     )
 

@@ -95,7 +95,9 @@ def _run(path: Path, kind: str, size: int, _changed: int) -> bytes | None:
     command = [sys.executable, "-P", "-c", _COMMAND, str(path), kind, bounds]
     try:
         done = subprocess.run(  # noqa: S603
-            [*command, *filter(None, sys.path)],
+            [*command, *(folder or str(Path.cwd()) for folder in sys.path)],
+            # Each thread takes address space, which is bounded.
+            env={**os.environ, "POLARS_MAX_THREADS": "4"},
             capture_output=True,
             check=True,
             timeout=10 * seconds,
