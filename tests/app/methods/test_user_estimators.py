@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from vicinal import NCA, compare
+from vicinal import NCA, NCAClassifier, compare
 from vicinal.app.methods.linear_map import affine_map, linear_map
 from vicinal.app.methods.registry import resolve_methods
 from vicinal.datasets import load
@@ -88,6 +88,21 @@ def test_what_is_no_matrix_is_compared_and_not_drawn() -> None:
 def test_mistakes(methods: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         resolve_methods(methods, "classification")
+
+
+def test_the_names_of_reference_models_are_taken() -> None:
+    iris = load("iris")
+    with pytest.raises(ValueError, match="'majority class' is a reference model"):
+        compare(iris.X, iris.y, methods=[("majority class", PCA(2))], n_splits=1)
+
+
+def test_a_rule_that_no_vote_equals_is_no_vote() -> None:
+    iris = load("iris")
+    density = NCAClassifier(objective="class-density", max_iter=2, random_state=0)
+    methods = [("soft", NCAClassifier(max_iter=2, random_state=0)), ("dense", density)]
+    result = compare(iris.X, iris.y, methods=methods, n_splits=1)
+    assert [str(one) for one in result["soft"].votes] == ["all soft"]
+    assert [str(one) for one in result["dense"].votes] != ["all soft"]
 
 
 def test_densities_need_a_score() -> None:

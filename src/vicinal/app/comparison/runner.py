@@ -104,7 +104,8 @@ def compare(
         The k of k-NN. "auto" chooses the vote of each metric by leave-one-out on the
         training rows: 1 to 101 neighbors with equal weights, weights 1 / d, or soft
         weights exp(-d² / scale); see `vicinal.app.methods.votes`. A method with a rule
-        of its own, like ``NCAClassifier()``, is judged by that.
+        of its own, like ``NCAClassifier()``, is judged by that (not with
+        objective="class-density", whose metric gets a chosen vote).
     n_components : int, optional
         Dimensions of the methods that reduce them, as far as the classes allow. By
         default PCA explains 95 % of the variance, LDG chooses, and NCA and LFDA keep
@@ -191,6 +192,9 @@ def compare(
     )
     scored, note = choose_score(score, setting.task, setting.target, setting.classes)
     resolved = resolve_methods(methods, setting.task)
+    for name in REFERENCES[setting.task]:
+        if any(method.name == name for method in resolved):
+            raise ValueError(f"{name!r} is a reference model; give another name.")
     setting = replace(
         setting,
         scored=scored,

@@ -427,7 +427,9 @@ def _user_method(given: Any, task: str, max_length: int = 40) -> Method:
         TASKS,
         complexity=1 + max(method.complexity for method in METHODS.values()),
         scale="none" if is_pipeline else "auto",
-        own_rule=isinstance(last, NCAClassifier | NCARegressor),
+        # The rule of "class-density" weighs each class; a vote does not.
+        own_rule=isinstance(last, NCAClassifier | NCARegressor)
+        and last.objective != "class-density",
     )
 
 

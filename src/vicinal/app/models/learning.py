@@ -96,16 +96,7 @@ def learn(
     scored = _chosen_score(prepared, score)
     y = _target(prepared, chosen) if needs_target(method) else None
     pipeline = chosen.pipeline(prepared.X, y, n_components, random_state, n_jobs)
-    metric: Any = pipeline.named_steps["metric"]
-    known = {} if isinstance(metric, str) else metric.get_params(deep=False)
-    if max_iter is not None:
-        if "max_iter" not in known:
-            raise ValueError(
-                f"{method} does not iterate; leave out max_iter={max_iter}."
-            )
-        metric.set_params(max_iter=max_iter)
-    if on_iteration is not None and "callback" in known:
-        metric.set_params(callback=lambda _, iteration: on_iteration(iteration))
+    _set_iterations(pipeline.named_steps["metric"], method, max_iter, on_iteration)
     try:
         pipeline.fit(prepared.X, y)
     # IndexError: scikit-learn's LDA, if no class has any spread.
@@ -121,6 +112,24 @@ def learn(
     if n_neighbors != "auto":
         return replace(model, vote=Vote(int(n_neighbors)))
     return replace(model, vote=_best_vote(model, prepared, scored, n_jobs))
+
+
+def _set_iterations(
+    metric: Any,
+    method: str,
+    max_iter: int | None,
+    on_iteration: Callable[[int], object] | None,
+) -> None:
+    """Set the number of iterations and the callback of a method that iterates."""
+    known = {} if isinstance(metric, str) else metric.get_params(deep=False)
+    if max_iter is not None:
+        if "max_iter" not in known:
+            raise ValueError(
+                f"{method} does not iterate; leave out max_iter={max_iter}."
+            )
+        metric.set_params(max_iter=max_iter)
+    if on_iteration is not None and "callback" in known:
+        metric.set_params(callback=lambda _, iteration: on_iteration(iteration))
 
 
 def _chosen_score(prepared: Prepared, score: str) -> str | None:
