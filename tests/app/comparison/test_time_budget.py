@@ -116,6 +116,26 @@ def test_a_method_that_would_end_too_late_does_not_begin(
     assert clock.now <= 10
 
 
+def test_a_split_with_an_ended_fit_is_not_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Pretended(monkeypatch, euclidean=(0, 1), lda=(0.01, 1))
+    fits = []
+
+    def ended(*arguments: Any) -> Any:
+        fits.append(arguments)
+        *fitted, _ = clock.fit(*arguments)
+        return *fitted, len(fits) >= 6
+
+    monkeypatch.setattr(runs, "_fit", ended)
+    result = compared(60, "euclidean lda")
+    # Two methods: the third split ends a fit.
+    assert result.setting.n_splits == len(result["lda"].scores) == 2
+    assert len(result["euclidean"].scores) == 2
+    assert result["lda"].broken_off == 0
+    assert "enough for 2 of 10 splits" in result.notes[0]
+
+
 def test_a_method_that_fails_on_a_part_of_the_rows_is_left_out() -> None:
     class Unable(StandardScaler):
         def fit(self, X: Any, y: Any = None) -> None:

@@ -87,6 +87,12 @@ def test_one_sentence_to_act_on(results: list[MethodResult], sentence: str) -> N
     assert comparison(*results).verdict() == sentence
 
 
+def test_methods_whose_fits_were_ended_are_not_judged() -> None:
+    ended = replace(result("nca", 0.75), broken_off=1)
+    text = comparison(result("standardised", 0.8), ended).verdict()
+    assert text.endswith("; the time budget was too short to judge nca")
+
+
 @pytest.mark.parametrize(("learned", "short"), [(250, True), (2500, False)])
 def test_methods_without_enough_rows_are_named(learned: int, short: bool) -> None:
     results = [result("standardised", 0.8), result("lda", 0.7), result("nca", 0.75)]
@@ -98,7 +104,7 @@ def test_methods_without_enough_rows_are_named(learned: int, short: bool) -> Non
     ]
     one = comparison(*results, n=21_000)
     one = replace(one, setting=replace(one.setting, tests=tests))
-    assert ("; time was too short to judge lda, which" in one.verdict()) is short
+    assert ("; the time budget was too short to judge lda" in one.verdict()) is short
     assert ("do not improve on it" in one.verdict()) is not short
 
 

@@ -233,20 +233,13 @@ def _run_splits(
     reference_runs: dict[str, list[Run]] = {}
     failures: dict[str, UnfitError] = {}
     tests: list[IntArray] = []
-    notes: list[str] = []
-    so_far = ""
+    so_far, cut = "", False
     # The longest time of a method beside its fit.
     done, started, beside = 0, time.perf_counter(), 0.0
     # Splits outside, methods inside: all methods see the same splits.
     for number, (train, test) in enumerate(setting.splits(n_splits)):
         now = time.perf_counter()
-        over = now + (now - started) / max(number, 1) > deadline
-        cut = any(run.broken_off for own in runs.values() for run in own)
-        if number and (over or cut):
-            notes.append(
-                f"The time budget was enough for {number} of {n_splits} splits of "
-                f"{len(train):,} training and {len(test):,} test rows."
-            )
+        if number and (cut or now + (now - started) / number > deadline):
             break
         setting.check_training_rows(train)
         scaled: dict[Any, Any] = {}
@@ -276,6 +269,10 @@ def _run_splits(
         if not queue:
             name, failure = next(iter(failures.items()))
             raise ValueError(f"{name} cannot be used here: {failure}") from failure
+        cut = _is_cut(runs)
+        if number and cut:  # fits that were ended count only if there are no others
+            runs = {name: own[:number] for name, own in runs.items()}
+            break
         limits["until"] = deadline
         for name in references if number < 3 else references[:1]:
             on_progress(done, total, name)
@@ -287,7 +284,7 @@ def _run_splits(
         tests.append(test)
         so_far = _best_so_far(runs, SCORES[setting.scored])
     on_progress(total, total, "done")
-    notes += _cut_notes(runs, len(setting.X) - len(tests[0]))
+    notes = _cut_notes(runs, n_splits, len(train), len(test))
     setting = replace(
         setting,
         n_splits=len(tests),
@@ -302,6 +299,11 @@ def _run_splits(
         setting,
         tuple(_result(name, own, classes) for name, own in reference_runs.items()),
     )
+
+
+def _is_cut(runs: dict[str, list[Run]]) -> bool:
+    """Whether the time budget has ended a fit of the last split."""
+    return any(own[-1].broken_off for own in runs.values())
 
 
 def _within(
@@ -335,9 +337,17 @@ def _best_so_far(runs: dict[str, list[Run]], score: Score) -> str:
     return f" (best so far: {first}, {score.written(means[first])}{score.unit})"
 
 
-def _cut_notes(runs: dict[str, list[Run]], n_train: int) -> list[str]:
-    """Return a note for each method that the time budget has limited."""
+def _cut_notes(
+    runs: dict[str, list[Run]], n_splits: int, n_train: int, n_test: int
+) -> list[str]:
+    """Return notes on the splits and the methods that the time budget has limited."""
     notes = []
+    done = len(next(iter(runs.values())))
+    if done < n_splits:
+        notes.append(
+            f"The time budget was enough for {done} of {n_splits} splits of "
+            f"{n_train:,} training and {n_test:,} test rows."
+        )
     for name, own in runs.items():
         rows = min(run.n_learned for run in own)
         if rows < n_train:

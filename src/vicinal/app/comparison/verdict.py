@@ -216,18 +216,20 @@ def _more_complex(
     if not others:
         return more if unsure else ""
     if best is chosen or best.mean - chosen.mean < comparison.evidence.score.negligible:
-        # The methods that learned from too few rows to be judged.
         s = comparison.setting
         n_train = len(s.X) - len(s.tests[0]) if s.tests else 0
-        few = [
+        hasty = [
             one.name
             for one in others
-            if one.n_learned is not None and one.n_learned.min() <= MANY_ROWS
+            if one.broken_off
+            or (
+                one.n_learned is not None
+                and one.n_learned.min() <= MANY_ROWS < n_train / 2
+            )
         ]
-        if few and n_train > 2 * MANY_ROWS:
+        if hasty:
             return (
-                f"; time was too short to judge {', '.join(few)}, which learned from "
-                f"no more than {MANY_ROWS:,} of the {n_train:,} training rows"
+                f"; the time budget was too short to judge {', '.join(hasty)}"
                 f"{more if unsure else ''}"
             )
         if unsure:
