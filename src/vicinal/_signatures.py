@@ -17,7 +17,10 @@ def init_of(parameters: Iterable[Parameter]) -> Callable[..., None]:
     full = Signature([owner, *parameters])
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-        bound = full.bind(self, *args, **kwargs)
+        try:
+            bound = full.bind(self, *args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{type(self).__name__}() {error}") from None
         bound.apply_defaults()
         del bound.arguments["self"]
         vars(self).update(bound.arguments)

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -86,6 +86,7 @@ NETWORK_PARAMETERS = (
 )
 
 
+@dataclass(eq=False, repr=False)
 class NeuralEstimator(
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
@@ -137,70 +138,37 @@ class NeuralEstimator(
         "n_jobs": [Integral, None],
     }
 
-    def __init__(
-        self,
-        n_components: int = 64,
-        *,
-        embedding: str = "periodic",
-        n_frequencies: int = 16,
-        embedding_size: int = 4,
-        frequency_scale: float = 0.3,
-        categorical_features: str | Sequence[Any] | None = "auto",
-        categories: str = "learned",
-        scale: str = "column",
-        n_blocks: int = 0,
-        hidden_size: int = 256,
-        dropout: float = 0.1,
-        module: nn.Module | None = None,
-        distance: str = "plain",
-        batch_size: int | str = "auto",
-        n_references: int = 1024,
-        learning_rate: float = 0.003,
-        weight_decay: float = 1e-4,
-        max_iter: int = 100,
-        early_stopping: bool = True,
-        validation_fraction: float = 0.15,
-        n_iter_no_change: int = 20,
-        n_estimators: int | str = "auto",
-        linear_vote: bool | str = "auto",
-        calibrate: bool = True,
-        warm_start: bool = False,
-        device: str = "cpu",
-        callback: Callable[[Any, int], object] | None = None,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.embedding = embedding
-        self.n_frequencies = n_frequencies
-        self.embedding_size = embedding_size
-        self.frequency_scale = frequency_scale
-        self.categorical_features = categorical_features
-        self.categories = categories
-        self.scale = scale
-        self.n_blocks = n_blocks
-        self.hidden_size = hidden_size
-        self.dropout = dropout
-        self.module = module
-        self.distance = distance
-        self.batch_size = batch_size
-        self.n_references = n_references
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.max_iter = max_iter
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.n_estimators = n_estimators
-        self.linear_vote = linear_vote
-        self.calibrate = calibrate
-        self.warm_start = warm_start
-        self.device = device
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_components: int = 64
+    _: KW_ONLY
+    embedding: str = "periodic"
+    n_frequencies: int = 16
+    embedding_size: int = 4
+    frequency_scale: float = 0.3
+    categorical_features: str | Sequence[Any] | None = "auto"
+    categories: str = "learned"
+    scale: str = "column"
+    n_blocks: int = 0
+    hidden_size: int = 256
+    dropout: float = 0.1
+    module: nn.Module | None = None
+    distance: str = "plain"
+    batch_size: int | str = "auto"
+    n_references: int = 1024
+    learning_rate: float = 0.003
+    weight_decay: float = 1e-4
+    max_iter: int = 100
+    early_stopping: bool = True
+    validation_fraction: float = 0.15
+    n_iter_no_change: int = 20
+    n_estimators: int | str = "auto"
+    linear_vote: bool | str = "auto"
+    calibrate: bool = True
+    warm_start: bool = False
+    device: str = "cpu"
+    callback: Callable[[Any, int], object] | None = None
+    verbose: int = 0
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
