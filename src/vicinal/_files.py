@@ -64,13 +64,12 @@ def remove_unfinished() -> None:
 
 def _resolved(path: Path) -> Path:
     """Follow links: the file that they point to is replaced."""
-    try:
-        return path.resolve()
-    # RuntimeError until Python 3.12, OSError since.
-    except (RuntimeError, OSError) as error:
+    goal = Path(os.path.realpath(path))
+    if goal.is_symlink():
         raise ValueError(
             f"{path} is a link that leads nowhere but to itself; write to another file."
-        ) from error
+        )
+    return goal
 
 
 @contextmanager

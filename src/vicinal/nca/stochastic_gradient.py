@@ -45,7 +45,7 @@ class StochasticGradient:
     See Also
     --------
     vicinal.NCA : Takes it as `solver`.
-    vicinal.optimize.DecayingSteps : The same rule for the gradient of all points.
+    vicinal.NCA : solver="decay" has the same rule for the gradient of all points.
 
     Examples
     --------
