@@ -44,8 +44,7 @@ class StochasticGradient:
 
     See Also
     --------
-    vicinal.NCA : Takes it as `solver`.
-    vicinal.NCA : solver="decay" has the same rule for the gradient of all points.
+    vicinal.NCA : Takes it as `solver`; "decay" has the same rule for all points.
 
     Examples
     --------
