@@ -47,7 +47,7 @@ def workbook(
         f'<sheet name="S{i}" sheetId="{i}" r:id="rId{i}"/>' for i in numbers
     )
     links = "".join(
-        f'<Relationship Id="rId{i}" Type="{office}/worksheet" Target="s{i}.xml"/>'
+        f'<Relationship Id="rId{i}" Type="{office}/worksheet" Target="worksheets/sheet{i}.xml"/>'
         for i in numbers
     )
     content = {
@@ -60,7 +60,7 @@ def workbook(
         "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">'
         f"{links}</Relationships>",
         **{
-            f"xl/s{i}.xml": f'<worksheet xmlns="{main}"><sheetData>'
+            f"xl/worksheets/sheet{i}.xml": f'<worksheet xmlns="{main}"><sheetData>'
             f"{body if i > empty else ''}</sheetData></worksheet>"
             for i in numbers
         },
