@@ -47,7 +47,8 @@ def workbook(
         f'<sheet name="S{i}" sheetId="{i}" r:id="rId{i}"/>' for i in numbers
     )
     links = "".join(
-        f'<Relationship Id="rId{i}" Type="{office}/worksheet" Target="worksheets/sheet{i}.xml"/>'
+        f'<Relationship Id="rId{i}" Type="{office}/worksheet" '
+        f'Target="worksheets/sheet{i}.xml"/>'
         for i in numbers
     )
     content = {

@@ -508,7 +508,9 @@ def vectors(column: pl.Series, length: int) -> FloatArray:
             f"Column {name!r} held vectors of {length:,} numbers, but now "
             f"holds {reason or f'vectors of {found:,}'}; correct it."
         )
-    cells = present.explode().cast(pl.Float32 if single else pl.Float64)
+    cells = present.explode(empty_as_null=False).cast(
+        pl.Float32 if single else pl.Float64
+    )
     flat = read_cells(cells, "number").reshape(-1, length)
     result[column.is_not_null().to_numpy()] = flat
     return result

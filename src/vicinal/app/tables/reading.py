@@ -293,7 +293,9 @@ def _lazy_pieces(
         first = lazy.head(1).collect()
         # A vector has one cell for each component.
         width = sum(
-            int(one.explode().len()) if len(one) and one.dtype.is_nested() else 1
+            int(one.explode(empty_as_null=False).len())
+            if len(one) and one.dtype.is_nested()
+            else 1
             for one in first.iter_columns()
             if one.dtype != pl.Struct
         )
