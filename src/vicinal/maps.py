@@ -6,9 +6,12 @@ respect to Z, `pullback(G, X, n_threads, parameters)` for the gradient with resp
 the parameters.
 """
 
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from vicinal._typing import FloatArray
 from vicinal.neighborhood.threads import back_project, project
@@ -21,6 +24,7 @@ class Map(Protocol):
     --------
     vicinal.maps.Linear : Z = X Aᵀ.
     vicinal.maps.Diagonal : Z = X · diag(w).
+    vicinal.maps.Additive : Z = Σ_c f_c(x_c), a curve for each column of a table.
 
     Examples
     --------
@@ -93,3 +97,140 @@ class Diagonal:
     ) -> FloatArray:
         """Return Σ_i g_i ∘ x_i."""
         return np.einsum("ij,ij->j", gradient, X)
+
+
+class AdditiveParameters(NamedTuple):
+    """Views of the parts of the parameters of an `Additive` map.
+
+    Attributes
+    ----------
+    curves : ndarray of shape (1 + 2 K, n_numbers, n_components)
+        Weights of x, of the K cosines and of the K sines of each number.
+    levels : ndarray of shape (n_levels, n_components)
+        Vectors of the levels of all coded columns.
+    frequencies : ndarray of shape (K, n_numbers)
+        ω.
+    """
+
+    curves: FloatArray
+    levels: FloatArray
+    frequencies: FloatArray
+
+
+@dataclass(frozen=True)
+class Additive:
+    """Sum of one learned curve for each column: Z = Σ_c f_c(x_c).
+
+    A number has f(x) = a x + Σ_k b_k (cos ω_k x − 1) + c_k sin ω_k x with learned
+    frequencies; f(0) = 0. A coded column has a learned vector for each level. The rows
+    of X hold the numbers, then the codes: levels from 0, over all coded columns, and −1
+    for a level without a vector.
+
+    Parameters
+    ----------
+    n_numbers : int
+        Number of columns with a curve.
+    n_levels : int
+        Total number of levels of the coded columns.
+    n_components : int
+        Dimension of the points.
+    n_frequencies : int, default=4
+        K.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.maps import Additive
+    >>> form = Additive(n_numbers=1, n_levels=2, n_components=1, n_frequencies=0)
+    >>> X = np.array([[3.0, 0], [3.0, 1], [3.0, -1]])
+    >>> form.project(X, np.array([2.0, 10.0, 20.0])).ravel()
+    array([16., 26.,  6.])
+    """
+
+    n_numbers: int
+    n_levels: int
+    n_components: int
+    n_frequencies: int = 4
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        waves = self.n_frequencies * self.n_numbers
+        vectors = self.n_numbers + 2 * waves + self.n_levels
+        return vectors * self.n_components + waves
+
+    def parts(self, parameters: FloatArray) -> AdditiveParameters:
+        """Return views of the parameters."""
+        m, K, d = self.n_numbers, self.n_frequencies, self.n_components
+        ends = np.cumsum([(1 + 2 * K) * m * d, self.n_levels * d])
+        curves, levels, frequencies = np.split(parameters, ends)
+        return AdditiveParameters(
+            curves.reshape(1 + 2 * K, m, d),
+            levels.reshape(-1, d),
+            frequencies.reshape(K, m),
+        )
+
+    def project(
+        self,
+        X: FloatArray,
+        parameters: FloatArray,
+        n_threads: int = 1,
+    ) -> FloatArray:
+        """Return Σ_c f_c(x_c) for each row."""
+        curves, levels, frequencies = self.parts(parameters)
+        weights = curves.reshape(-1, self.n_components)
+        Z = project(self._waves(X, frequencies), weights.T, n_threads)
+        if self.n_levels:
+            Z += self._indicators(X) @ levels
+        return Z
+
+    def pullback(
+        self,
+        gradient: FloatArray,
+        X: FloatArray,
+        n_threads: int = 1,
+        parameters: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return the derivatives by curves, levels and frequencies."""
+        curves, _, frequencies = self.parts(np.asarray(parameters, dtype=X.dtype))
+        m, K = self.n_numbers, self.n_frequencies
+        waves = self._waves(X, frequencies)
+        by_curves = back_project(gradient, waves, n_threads).T
+        by_levels = self._indicators(X).T @ gradient if self.n_levels else np.empty(0)
+        # ∂/∂ω (cos ωx − 1) = −x sin ωx and ∂/∂ω sin ωx = x cos ωx.
+        slopes = project(gradient, curves[1:].reshape(2 * K * m, -1), n_threads)
+        cosines, sines = np.split(waves[:, m:], 2, axis=1)
+        by_cosine, by_sine = np.split(slopes, 2, axis=1)
+        turned = by_sine * (cosines + 1) - by_cosine * sines
+        by_frequency = np.einsum(
+            "nkm,nm->km", turned.reshape(len(X), K, m), X[:, :m], optimize=True
+        )
+        parts = by_curves, by_levels, by_frequency
+        return np.concatenate([np.ravel(one) for one in parts])
+
+    def column_points(
+        self, X: FloatArray, parameters: FloatArray, columns: Sequence[Sequence[int]]
+    ) -> Iterator[FloatArray]:
+        """Yield f_c(x_c) of all rows for each column, which has some columns of X."""
+        for own in columns:
+            alone = np.zeros_like(X)
+            alone[:, self.n_numbers :] = -1
+            alone[:, own] = X[:, own]
+            yield self.project(alone, parameters)
+
+    def _waves(self, X: FloatArray, frequencies: FloatArray) -> FloatArray:
+        """Return x, cos ωx − 1 and sin ωx of the numbers, side by side."""
+        numbers = X[:, : self.n_numbers]
+        if not self.n_frequencies:
+            return numbers
+        angles = (numbers[:, None] * frequencies.astype(X.dtype)).reshape(len(X), -1)
+        return np.concatenate([numbers, np.cos(angles) - 1, np.sin(angles)], axis=1)
+
+    def _indicators(self, X: FloatArray) -> csr_array:
+        """Return the indicators of the levels of each row."""
+        codes = X[:, self.n_numbers :]
+        known = codes >= 0
+        ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
+        levels = codes[known].astype(np.intp)
+        ones = np.ones(len(levels), dtype=X.dtype)
+        return csr_array((ones, levels, ends), shape=(len(X), self.n_levels))

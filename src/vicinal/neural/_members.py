@@ -15,7 +15,8 @@ from sklearn.utils import gen_batches
 from torch import Tensor, nn
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neural._columns import ColumnSizes, Rows
+from vicinal.base.columns import ColumnSizes
+from vicinal.neural._rows import Rows
 from vicinal.neural._loss import Kernel, Pairs
 from vicinal.neural._network import TableNetwork, linear_network
 from vicinal.objectives.nca import sample_indices

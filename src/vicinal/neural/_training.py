@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from vicinal._typing import IntArray
 from vicinal.base.metric import say
-from vicinal.neural._columns import Rows
+from vicinal.neural._rows import Rows
 from vicinal.neural._loss import Kernel, NCALoss
 from vicinal.neural._members import embed, prediction_loss, votes
 from vicinal.objectives.nca import sample_indices

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vicinal.neural._columns import ColumnSizes, Rows
+from vicinal.base.columns import ColumnSizes
+from vicinal.neural._rows import Rows
 from vicinal.neural._loss import Kernel
 from vicinal.neural._members import Member
 from vicinal.neural._network import TableNetwork

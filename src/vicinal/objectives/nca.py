@@ -146,6 +146,11 @@ class PairObjective(ABC):
         Weight of one of them as a neighbor, in that order.
     n_jobs : int or None
         Number of threads.
+    form : Map or None, default=None
+        The map; None is a linear or a diagonal one, according to the shape of the
+        parameters.
+    plain : bool, default=False
+        p_ij ∝ exp(−d_ij) instead of exp(−d²_ij).
 
     Attributes
     ----------
@@ -162,8 +167,12 @@ class PairObjective(ABC):
         counts: FloatArray,
         mass_of_one: FloatArray,
         n_jobs: int | None,
+        form: Map | None = None,
+        plain: bool = False,
     ) -> None:
-        self.X, self._offset = center_float32(X)
+        self.form, self.plain = form, plain
+        # Another map may not be invariant to a shift.
+        self.X, self._offset = center_float32(X) if form is None else (X, None)
         self._order = order
         self._mass_of_one = mass_of_one
         self._n_threads = effective_n_threads(n_jobs)
@@ -348,7 +357,7 @@ class PairObjective(ABC):
             other points.
         """
         Z = self._project(components)[0]
-        rule = perplexities(self._masses(Z.dtype))
+        rule = perplexities(self._masses(Z.dtype))._replace(plain=self.plain)
         seen = self._order if queries is None else self._order[queries]
         found = np.full(len(Z), np.nan, dtype=Z.dtype)
         found[seen] = row_values(Z[self._order], rule, self._n_threads, queries)
@@ -360,12 +369,14 @@ class PairObjective(ABC):
         A: FloatArray = np.asarray(components, dtype=np.float64)
         if not np.isfinite(A).all():
             raise ValueError("Input components contains NaN or infinity.")
-        if A.ndim not in (1, 2) or A.shape[-1] != self.X.shape[1]:
-            raise ValueError(
-                f"components must have shape (n_components, {self.X.shape[1]}), "
-                f"got {A.shape}."
-            )
-        form: Map = Diagonal() if A.ndim == 1 else Linear()
+        form = self.form
+        if form is None:
+            if A.ndim not in (1, 2) or A.shape[-1] != self.X.shape[1]:
+                raise ValueError(
+                    f"components must have shape (n_components, {self.X.shape[1]}), "
+                    f"got {A.shape}."
+                )
+            form = Diagonal() if A.ndim == 1 else Linear()
         Z = form.project(self.X, A.astype(self.X.dtype), self._n_threads)
         if Z.dtype == np.float32 and not float32_resolves(Z - Z.mean(axis=0)):
             Z = form.project(self.X, A, self._n_threads)
@@ -382,7 +393,8 @@ class PairObjective(ABC):
 
     def _rule(self, dtype: np.dtype[Any]) -> Rule:
         if dtype not in self._rules:
-            self._rules[dtype] = self._make_rule(self._masses(dtype))
+            rule = self._make_rule(self._masses(dtype))
+            self._rules[dtype] = rule._replace(plain=self.plain)
         return self._rules[dtype]
 
 
@@ -432,6 +444,8 @@ default="expected"
     n_jobs : int or None, default=None
         Number of threads; None uses as many as BLAS would. The result does not
         depend on it.
+    form, plain
+        As for `PairObjective`.
     class_sizes : ndarray of shape (n_classes,) or None, default=None
         Number of points of each class in the full data, for "class-density", if X is a
         subset; None if it is the full data.
@@ -471,6 +485,8 @@ default="expected"
         sample_weight: Any = None,
         class_prior: Any = None,
         n_jobs: int | None = None,
+        form: Map | None = None,
+        plain: bool = False,
         class_sizes: FloatArray | None = None,
         check_input: bool = True,
     ) -> None:
@@ -495,7 +511,7 @@ default="expected"
             of_these = np.bincount(self._codes, weights=counts)
             mass_of_one = prior / (of_these if class_sizes is None else class_sizes)
             mass_of_one = mass_of_one[self._codes]
-        super().__init__(points, order, counts, mass_of_one, n_jobs)
+        super().__init__(points, order, counts, mass_of_one, n_jobs, form, plain)
 
     def subset(self, points: IntArray) -> Self:
         """Return the objective restricted to some points; see `PairObjective`."""
@@ -545,7 +561,8 @@ default="expected"
             queries = queries - self._offset
         Q = form.project(queries, A.astype(Z.dtype), self._n_threads)
         masses, n_classes = self._masses(Z.dtype), int(self._codes.max()) + 1
-        return vote(Q, Z, self._codes, n_classes, masses, self._n_threads)
+        how = self._n_threads, self.plain
+        return vote(Q, Z, self._codes, n_classes, masses, *how)
 
 
 def positive_rows(
@@ -566,12 +583,13 @@ def vote(
     n_classes: int,
     masses: NeighborWeights,
     n_threads: int,
+    plain: bool = False,
 ) -> FloatArray:
     """Return Σ_{j ∈ c} p_ij for each query i and class c, for projected points."""
     if len(codes) and not 0 <= codes.min() <= codes.max() < n_classes:
         raise ValueError(f"Class codes must be between 0 and {n_classes - 1}.")
     indicators = np.eye(n_classes, dtype=points.dtype)[codes]
-    return average(queries, points, indicators, masses, n_threads)
+    return average(queries, points, indicators, masses, n_threads, plain)
 
 
 def check_class_prior(prior: ArrayLike | str | None, sizes: FloatArray) -> FloatArray:
