@@ -6,7 +6,7 @@ respect to Z, `pullback(G, X, n_threads, parameters)` for the gradient with resp
 the parameters.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -198,7 +198,7 @@ class Additive:
         by_curves = back_project(gradient, waves, n_threads).T
         by_levels = self._indicators(X).T @ gradient if self.n_levels else np.empty(0)
         # ∂/∂ω (cos ωx − 1) = −x sin ωx and ∂/∂ω sin ωx = x cos ωx.
-        slopes = project(gradient, curves[1:].reshape(2 * K * m, -1), n_threads)
+        slopes = project(gradient, curves[1:].reshape(-1, self.n_components), n_threads)
         cosines, sines = np.split(waves[:, m:], 2, axis=1)
         by_cosine, by_sine = np.split(slopes, 2, axis=1)
         turned = by_sine * (cosines + 1) - by_cosine * sines
@@ -208,15 +208,39 @@ class Additive:
         parts = by_curves, by_levels, by_frequency
         return np.concatenate([np.ravel(one) for one in parts])
 
-    def column_points(
+    def scaled(self, parameters: FloatArray, factor: float) -> FloatArray:
+        """Return the parameters of the map times a factor."""
+        found = parameters.copy()
+        curves, levels, _ = self.parts(found)
+        curves *= factor
+        levels *= factor
+        return found
+
+    def of_columns(
         self, X: FloatArray, parameters: FloatArray, columns: Sequence[Sequence[int]]
-    ) -> Iterator[FloatArray]:
-        """Yield f_c(x_c) of all rows for each column, which has some columns of X."""
+    ) -> FloatArray:
+        """Return f_c(x_c) for each row and group of columns, which sum to the point.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_encoded)
+            Encoded rows.
+        parameters : ndarray of shape (n_parameters,)
+            Parameters.
+        columns : list of list of int
+            Groups of the columns of X.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_groups, n_components)
+        """
+        parts = []
         for own in columns:
             alone = np.zeros_like(X)
             alone[:, self.n_numbers :] = -1
             alone[:, own] = X[:, own]
-            yield self.project(alone, parameters)
+            parts.append(self.project(alone, parameters))
+        return np.stack(parts, axis=1)
 
     def _waves(self, X: FloatArray, frequencies: FloatArray) -> FloatArray:
         """Return x, cos ωx − 1 and sin ωx of the numbers, side by side."""

@@ -24,15 +24,15 @@ class RawRows(NamedTuple):
         Positions of the categorical columns.
     values : list of list
         Values of each categorical column: strings or numbers, None if missing.
-    ordered : dict
-        Levels of each ordered categorical column, by position. Their ranks are among
-        the numbers.
+    ordered : list of (list or None)
+        Levels of each numeric column that is an ordered category; its ranks are the
+        numbers. None for other columns.
     """
 
     numbers: FloatArray
     categorical: list[int]
     values: list[list[Any]]
-    ordered: dict[int, list[Any]]
+    ordered: list[list[Any] | None]
 
 
 class EncodedRows(NamedTuple):
@@ -78,8 +78,8 @@ class ColumnEncoder:
         category if `min_rows` is given; it is the last.
     squash : bool
         Whether outliers are clipped smoothly, by x / √(1 + (x/3)²).
-    ordered : dict
-        Levels of each ordered categorical column, by position.
+    ordered : list of (list or None)
+        Levels of the numeric columns that are ordered categories.
     """
 
     middle: FloatArray
@@ -88,7 +88,7 @@ class ColumnEncoder:
     categorical: list[int]
     categories: list[list[Any]]
     squash: bool
-    ordered: dict[int, list[Any]]
+    ordered: list[list[Any] | None]
 
     @classmethod
     def fit(
@@ -233,7 +233,7 @@ def categorical_columns(X: Any, wanted: str | Sequence[Any] | None) -> list[int]
 
 
 def split_columns(
-    X: Any, categorical: list[int], ordered: dict[int, list[Any]] | None = None
+    X: Any, categorical: list[int], ordered: list[list[Any] | None] | None = None
 ) -> RawRows:
     """Split a table into numbers and categories.
 
@@ -245,8 +245,9 @@ def split_columns(
         The table; its shape is validated, its values are not.
     categorical : list of int
         Positions of the categorical columns.
-    ordered : dict or None, default=None
-        Levels of the ordered categorical columns, by position; None takes those of X.
+    ordered : list or None, default=None
+        Levels of the numeric columns that are ordered categories; None takes those
+        of X.
 
     Raises
     ------
@@ -254,16 +255,17 @@ def split_columns(
         If a number is infinite, or a numeric column holds text.
     """
     numeric = [c for c in range(X.shape[1]) if c not in set(categorical)]
-    levels: dict[int, list[Any]] = {}
+    levels = ordered or [None] * len(numeric)
     if is_frame(X):
         if ordered is None:
-            for c in numeric:
-                dtype = _safe_indexing(X, c, axis=1).dtype
-                if getattr(dtype, "ordered", False):
-                    levels[c] = [_category(one) for one in dtype.categories]
-        else:
-            levels = ordered
-        parts = [_numbers(X, c, levels.get(c)) for c in numeric]
+            dtypes = [_safe_indexing(X, c, axis=1).dtype for c in numeric]
+            levels = [
+                [_category(one) for one in dtype.categories]
+                if getattr(dtype, "ordered", False)
+                else None
+                for dtype in dtypes
+            ]
+        parts = [_numbers(X, c, own) for c, own in zip(numeric, levels, strict=True)]
         numbers = np.column_stack(parts) if parts else np.zeros((len(X), 0))
     else:
         numbers = X[:, numeric] if categorical else X

@@ -44,6 +44,7 @@ from vicinal.base.metric import (
     warn_caller,
 )
 from vicinal.neural._rows import Rows, to_rows
+from vicinal.base.selection import hold_out
 from vicinal.neural._loss import Kernel
 from vicinal.neural._members import Explanation, Member, embed, fit_linear_vote
 from vicinal.neural._network import (
@@ -55,7 +56,6 @@ from vicinal.neural._network import (
 from vicinal.neural._training import (
     EpochMonitor,
     TrainingState,
-    hold_out,
     torch_state,
     train,
 )
