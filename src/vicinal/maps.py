@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy.sparse import csr_array
 
-from vicinal._typing import FloatArray
+from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood.threads import back_project, project
 
 
@@ -25,6 +25,7 @@ class Map(Protocol):
     vicinal.maps.Linear : Z = X Aᵀ.
     vicinal.maps.Diagonal : Z = X · diag(w).
     vicinal.maps.Additive : Z = Σ_c f_c(x_c), a curve for each column of a table.
+    vicinal.maps.ColumnWeights : One weight for each column of a table.
 
     Examples
     --------
@@ -216,32 +217,6 @@ class Additive:
         levels *= factor
         return found
 
-    def of_columns(
-        self, X: FloatArray, parameters: FloatArray, columns: Sequence[Sequence[int]]
-    ) -> FloatArray:
-        """Return f_c(x_c) for each row and group of columns, which sum to the point.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_encoded)
-            Encoded rows.
-        parameters : ndarray of shape (n_parameters,)
-            Parameters.
-        columns : list of list of int
-            Groups of the columns of X.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_groups, n_components)
-        """
-        parts = []
-        for own in columns:
-            alone = np.zeros_like(X)
-            alone[:, self.n_numbers :] = -1
-            alone[:, own] = X[:, own]
-            parts.append(self.project(alone, parameters))
-        return np.stack(parts, axis=1)
-
     def _waves(self, X: FloatArray, frequencies: FloatArray) -> FloatArray:
         """Return x, cos ωx − 1 and sin ωx of the numbers, side by side."""
         numbers = X[:, : self.n_numbers]
@@ -252,9 +227,119 @@ class Additive:
 
     def _indicators(self, X: FloatArray) -> csr_array:
         """Return the indicators of the levels of each row."""
-        codes = X[:, self.n_numbers :]
-        known = codes >= 0
-        ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
-        levels = codes[known].astype(np.intp)
-        ones = np.ones(len(levels), dtype=X.dtype)
-        return csr_array((ones, levels, ends), shape=(len(X), self.n_levels))
+        return level_indicators(X[:, self.n_numbers :], self.n_levels)
+
+
+@dataclass(frozen=True)
+class ColumnWeights:
+    """One weight for each column of a table: a Gower distance to learn.
+
+    d² = Σ_c w_c² δ_c² with δ the difference of two numbers, or 1 for different levels.
+    A row has the point with coordinates w_c x_c, and w_c / √2 at the levels it has.
+    Rows of X are those of `Additive`.
+
+    Parameters
+    ----------
+    columns : sequence of sequence of int
+        Columns of X that have the same weight.
+    n_numbers, n_levels : int
+        As for `Additive`.
+    levels : ndarray of int of shape (n_levels,)
+        Column of X of each level.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.maps import ColumnWeights
+    >>> form = ColumnWeights([[0], [1]], 1, 2, np.array([1, 1]))
+    >>> Z = form.project(np.array([[3.0, 0], [1.0, 1]]), np.array([1.0, 2.0]))
+    >>> float(np.square(Z[0] - Z[1]).sum())
+    8.0
+    """
+
+    columns: Sequence[Sequence[int]]
+    n_numbers: int
+    n_levels: int
+    levels: IntArray
+
+    @property
+    def size(self) -> int:
+        """Number of weights."""
+        return len(self.columns)
+
+    def project(
+        self,
+        X: FloatArray,
+        parameters: FloatArray,
+        n_threads: int = 1,  # noqa: ARG002  a product of each entry alone
+    ) -> FloatArray:
+        """Return the weighted coordinates."""
+        return self._coordinates(X) * parameters[self._owners()].astype(X.dtype)
+
+    def pullback(
+        self,
+        gradient: FloatArray,
+        X: FloatArray,
+        n_threads: int = 1,  # noqa: ARG002
+        parameters: FloatArray | None = None,  # noqa: ARG002  linear in w
+    ) -> FloatArray:
+        """Return the derivatives by the weights."""
+        slopes = np.einsum("ij,ij->j", gradient, self._coordinates(X))
+        return np.bincount(self._owners(), weights=slopes, minlength=self.size)
+
+    def scaled(self, parameters: FloatArray, factor: float) -> FloatArray:
+        """Return the weights times a factor."""
+        return parameters * factor
+
+    def _coordinates(self, X: FloatArray) -> FloatArray:
+        indicators = level_indicators(X[:, self.n_numbers :], self.n_levels)
+        ones = indicators.toarray() * X.dtype.type(0.5**0.5)
+        return np.concatenate([X[:, : self.n_numbers], ones], axis=1)
+
+    def _owners(self) -> IntArray:
+        """Return the weight of each coordinate."""
+        of = np.empty(max(map(max, self.columns)) + 1, dtype=np.intp)
+        for weight, own in enumerate(self.columns):
+            of[list(own)] = weight
+        return of[np.concatenate([np.arange(self.n_numbers), self.levels])]
+
+
+def level_indicators(codes: FloatArray, n_levels: int) -> csr_array:
+    """Return the indicators of the levels of each row; −1 is no level."""
+    known = codes >= 0
+    ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
+    levels = codes[known].astype(np.intp)
+    ones = np.ones(len(levels), dtype=codes.dtype)
+    return csr_array((ones, levels, ends), shape=(len(codes), n_levels))
+
+
+def project_columns(
+    form: Additive | ColumnWeights,
+    X: FloatArray,
+    parameters: FloatArray,
+    columns: Sequence[Sequence[int]],
+) -> FloatArray:
+    """Return the parts of the points that groups of columns have; they sum to Z.
+
+    Parameters
+    ----------
+    form : Additive or ColumnWeights
+        The map.
+    X : ndarray of shape (n_rows, n_encoded)
+        Encoded rows.
+    parameters : ndarray of shape (n_parameters,)
+        Parameters.
+    columns : sequence of sequence of int
+        Groups of the columns of X.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_groups, n_components)
+    """
+    parts = []
+    for own in columns:
+        alone = np.zeros_like(X)
+        alone[:, form.n_numbers :] = -1
+        alone[:, list(own)] = X[:, list(own)]
+        parts.append(form.project(alone, parameters))
+    return np.stack(parts, axis=1)

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.selection import hold_out
-from vicinal.maps import Additive, Map
+from vicinal.maps import Additive, ColumnWeights, Map
 from vicinal.objectives import MinibatchSampler, NCAObjective, TargetObjective
 from vicinal.objectives.nca import PairObjective, sample_indices
 from vicinal.optimize import Stochastic, typical_entry
@@ -201,17 +201,21 @@ def train(
 
 
 def initial_parameters(
-    form: Additive, frequency_scale: float, rng: np.random.Generator
+    form: Additive | ColumnWeights, frequency_scale: float, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Return initial parameters of an additive map, and their units.
+    """Return initial parameters of a map, and their units.
 
     Lines and levels start at random, waves at zero. The unit of the waves is smaller,
-    so that curves bend only as far as the data ask for it.
+    so that curves bend only as far as the data ask for it. Weights of columns start
+    equal.
     """
+    if isinstance(form, ColumnWeights):
+        # Standardized columns are then at distances of about 4.
+        weights = np.full(form.size, 3 / np.sqrt(form.size))
+        return weights, weights
     start, basis = np.zeros(form.size), np.ones(form.size)
     curves, levels, frequencies = form.parts(start)
-    vectors = form.n_numbers + form.n_levels
-    unit = max(vectors, 1) ** -0.5
+    unit = max(form.n_numbers + form.n_levels, 1) ** -0.5
     curves[0] = rng.normal(size=curves[0].shape) * unit
     levels[:] = rng.normal(size=levels.shape) * unit
     frequencies[:] = np.abs(rng.normal(size=frequencies.shape)) * frequency_scale
@@ -222,4 +226,5 @@ def initial_parameters(
     return start, basis
 
 
+# Chosen on the tuning tables of `python -m benchmarks.tables`.
 WAVE_UNIT, FREQUENCY_UNIT = 0.3, 0.2

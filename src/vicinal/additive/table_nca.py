@@ -50,13 +50,17 @@ from vicinal.base.metric import (
     encoded,
     unchanged_on_error,
 )
-from vicinal.maps import Additive
+from vicinal.maps import Additive, ColumnWeights, project_columns
 from vicinal.neighborhood import (
     NeighborWeights,
     average,
     effective_n_threads,
     single_threaded_blas,
 )
+
+
+# Coordinates of a point with form="diagonal": 32 MB for a block of 1,000 rows.
+MAX_LEVELS = 4096
 
 
 def _at_least(least: int) -> Interval:
@@ -82,6 +86,11 @@ class TableNCA(
     ----------
     n_components : int, default=32
         Dimension of the points.
+    form : {"additive", "diagonal"}, default="additive"
+        "diagonal" learns one weight for each column instead of a curve: a Gower
+        distance, d² = Σ_c w_c² δ_c² with δ_c the difference of two numbers in robust
+        standard deviations, or 1 for different categories. The first three parameters
+        about curves then have no effect.
     n_frequencies : int, default=4
         Waves of each number; 0 learns a linear map.
     frequency_scale : float, default=2.0
@@ -156,6 +165,7 @@ class TableNCA(
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": [_at_least(1)],
+        "form": [StrOptions({"additive", "diagonal"})],
         "n_frequencies": [_at_least(0)],
         "frequency_scale": [Interval(Real, 0, None, closed="neither")],
         "categorical_features": [StrOptions({"auto"}), "array-like", None],
@@ -177,6 +187,7 @@ class TableNCA(
 
     n_components: int = 32
     _: KW_ONLY
+    form: str = "additive"
     n_frequencies: int = 4
     frequency_scale: float = 2.0
     categorical_features: str | Sequence[Any] | None = "auto"
@@ -313,7 +324,7 @@ class TableNCA(
         for member in self._members:
             for i, row in enumerate(queries):
                 both = np.concatenate([row[None], self._rows[order[i]]], dtype=float)
-                parts = form.of_columns(both, member.parameters, groups)
+                parts = project_columns(form, both, member.parameters, groups)
                 gaps = parts[0] - parts[1:]
                 whole = gaps.sum(axis=1)
                 distance = np.linalg.norm(whole, axis=1)
@@ -338,11 +349,38 @@ class TableNCA(
         found = []
         for values, rows, own in _grid(encoder, self._rows):
             parts = [
-                form.of_columns(rows, member.parameters, [own])[:, 0]
+                project_columns(form, rows, member.parameters, [own])[:, 0]
                 for member in self._members
             ]
             found.append((values, np.concatenate(parts, axis=1)))
         return found
+
+    def pairwise_distances(self, X: Any, Y: Any = None) -> FloatArray:
+        """Return the distances between rows, the mean over the maps.
+
+        Parameters
+        ----------
+        X, Y : array-like or data frame of shape (n_samples, n_features)
+            Rows; if Y is None, all pairs of rows of X.
+
+        Returns
+        -------
+        ndarray of shape (n_samples_X, n_samples_Y)
+            For estimators with metric="precomputed".
+        """
+        check_is_fitted(self)
+        one = self._project(self._encode(X))
+        other = one if Y is None else self._project(self._encode(Y))
+        return np.mean([cdist(*both) for both in zip(one, other, strict=True)], axis=0)
+
+    @property
+    def column_weights_(self) -> FloatArray:
+        """Learned weight of each column, with form="diagonal"; the mean over maps."""
+        check_is_fitted(self)
+        if self.form != "diagonal":
+            raise AttributeError("column_weights_ requires form='diagonal'.")
+        weights = [np.abs(member.parameters) for member in self._members]
+        return np.mean(weights, axis=0)
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -355,8 +393,8 @@ class TableNCA(
         found = np.zeros(self.n_features_in_)
         for member in self._members:
             one, other = (
-                form.of_columns(self._rows[own].astype(float), member.parameters, groups)
-                for own in pairs
+                project_columns(form, rows, member.parameters, groups)
+                for rows in self._rows.astype(float)[pairs]
             )
             gaps = one - other
             found += np.einsum("kcd,kd->c", gaps, gaps.sum(axis=1))
@@ -378,7 +416,7 @@ class TableNCA(
 
     @property
     def _n_features_out(self) -> int:
-        return len(self._members) * self.n_components
+        return sum(member.points.shape[1] for member in self._members)
 
     def _check_labels(self, X: Any, y: Any) -> NDArray[Any]:
         """Return validated labels, one for each row."""
@@ -411,7 +449,18 @@ class TableNCA(
 
     def _map(self, encoder: ColumnEncoder) -> Any:
         """Return the map of encoded rows to points."""
-        n_levels = len(encoder.flagged) + sum(encoder.sizes.n_categories)
+        sizes = encoder.sizes
+        n_levels = sizes.n_flags + sum(sizes.n_categories)
+        if self.form == "diagonal":
+            if n_levels > MAX_LEVELS:
+                raise ValueError(
+                    f"The categorical columns have {n_levels:,} categories; "
+                    f"form='diagonal' supports at most {MAX_LEVELS:,}. Raise "
+                    "min_frequency, or drop columns that identify rows."
+                )
+            own = np.arange(sizes.n_flags + len(sizes.n_categories)) + sizes.n_numbers
+            levels = np.repeat(own, [*(1,) * sizes.n_flags, *sizes.n_categories])
+            return ColumnWeights(_groups(encoder), sizes.n_numbers, n_levels, levels)
         return Additive(
             len(encoder.middle), n_levels, self.n_components, self.n_frequencies
         )
@@ -495,7 +544,7 @@ class TableNCAClassifier(ClassifierMixin, TableNCA):
 
     Parameters
     ----------
-    n_components, n_frequencies, frequency_scale, categorical_features, min_frequency, \
+    n_components, form, n_frequencies, frequency_scale, categorical_features, min_frequency, \
 batch_size, n_references, learning_rate, max_iter, validation_fraction, \
 n_iter_no_change, n_estimators, warm_start, callback, verbose, random_state, n_jobs
         As for :class:`vicinal.TableNCA`.
@@ -568,7 +617,7 @@ class TableNCARegressor(RegressorMixin, TableNCA):
 
     Parameters
     ----------
-    n_components, n_frequencies, frequency_scale, categorical_features, min_frequency, \
+    n_components, form, n_frequencies, frequency_scale, categorical_features, min_frequency, \
 batch_size, n_references, learning_rate, max_iter, validation_fraction, \
 n_iter_no_change, n_estimators, warm_start, callback, verbose, random_state, n_jobs
         As for :class:`vicinal.TableNCA`.
@@ -621,8 +670,8 @@ n_iter_no_change, n_estimators, warm_start, callback, verbose, random_state, n_j
         -------
         ndarray of shape (n_samples,)
         """
-        found: FloatArray = self._middle + self._unit * self._votes(X)[:, 0]
-        return found
+        votes = self._votes(X)[:, 0].astype(np.float64)
+        return self._middle + self._unit * votes
 
 
 def _matrix(encoder: ColumnEncoder, rows: EncodedRows, dtype: Any) -> FloatArray:
