@@ -227,4 +227,4 @@ def initial_parameters(
 
 
 # Chosen on the tuning tables of `python -m benchmarks.tables`.
-WAVE_UNIT, FREQUENCY_UNIT = 0.3, 0.2
+WAVE_UNIT, FREQUENCY_UNIT = 0.2, 0.2

@@ -109,7 +109,7 @@ class TableNCA(
     learning_rate : float, default=0.06
         Largest step of Adam, in units of the initial entries. It rises in the first
         twentieth of the steps and then falls by a cosine.
-    max_iter : int, default=20
+    max_iter : int, default=40
         Maximum number of iterations, of ten steps each.
     validation_fraction : float, default=0.15
         Fraction of the rows that score the iterations; each map has others. The
@@ -195,7 +195,7 @@ class TableNCA(
     batch_size: int = 512
     n_references: int = 512
     learning_rate: float = 0.06
-    max_iter: int = 20
+    max_iter: int = 40
     validation_fraction: float = 0.15
     n_iter_no_change: int = 6
     n_estimators: int | str = "auto"
@@ -261,7 +261,9 @@ class TableNCA(
             for i, seed in enumerate(seeds):
                 rng = np.random.default_rng(seed)
                 start, basis = initial_parameters(form, self.frequency_scale, rng)
-                start = before[i].parameters if i < len(before) else start
+                if i < len(before):
+                    _check_same_size(before[i].parameters, start)
+                    start = before[i].parameters
                 described = partial(self._describe, form, state)
                 monitor = Monitor(self, X, y, start, described, noisy=True)
                 with monitor as watch:
@@ -413,6 +415,43 @@ class TableNCA(
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes from an untrusted file do not fit together."""
+        self._validate_params()
+        encoder, n = self._encoder, len(self._rows)
+        encoder.check_loaded(self.n_features_in_)
+        names = getattr(self, "feature_names_in_", np.empty(self.n_features_in_))
+        n_numbers, n_flags, n_categories = encoder.sizes
+        form, levels = self._map(encoder), self._rows[:, n_numbers:]
+        n_targets = self._targets.shape[1]
+        floats = [self._rows, self._targets, *self._weights]
+        floats += [one.points for one in self._members]
+        checks = {
+            "the names": names.shape == (self.n_features_in_,),
+            "the rows": self._rows.shape
+            == (n, n_numbers + n_flags + len(n_categories))
+            and bool(((levels >= -1) & (levels < form.n_levels)).all())
+            and bool((levels == np.floor(levels)).all()),
+            "the positions of the rows": self._kept.shape == (n,)
+            and self._kept.dtype.kind == "i"
+            and bool((self._kept >= 0).all()),
+            "the targets": self._targets.shape == (n, n_targets)
+            and n_targets == len(getattr(self, "classes_", [0])),
+            "the weights": {one.shape for one in self._weights} == {(n,)},
+            "the maps": bool(self._members)
+            and {one.points.shape[0] for one in self._members} == {n}
+            and {one.parameters.shape for one in self._members} == {(form.size,)}
+            and all(np.isfinite(one.parameters).all() for one in self._members),
+            "numbers": all(
+                one.dtype == self._rows.dtype and np.isfinite(one).all()
+                for one in floats
+            )
+            and self._rows.dtype.kind == "f",
+        }
+        for part, holds in checks.items():
+            if not holds:
+                raise ValueError(part)
 
     @property
     def _n_features_out(self) -> int:
@@ -672,6 +711,15 @@ n_iter_no_change, n_estimators, warm_start, callback, verbose, random_state, n_j
         """
         votes = self._votes(X)[:, 0].astype(np.float64)
         return self._middle + self._unit * votes
+
+
+def _check_same_size(before: FloatArray, start: FloatArray) -> None:
+    """Raise a ValueError if a map cannot be continued."""
+    if before.shape != start.shape:
+        raise ValueError(
+            "n_components, form and n_frequencies must be those of the fit to continue "
+            "(warm_start=True). Restore them, or set warm_start=False."
+        )
 
 
 def _matrix(encoder: ColumnEncoder, rows: EncodedRows, dtype: Any) -> FloatArray:

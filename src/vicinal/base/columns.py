@@ -156,11 +156,40 @@ class ColumnEncoder:
         """Split new rows of the table."""
         return split_columns(X, self.categorical, self.ordered)
 
+    def check_loaded(self, n_features: int) -> None:
+        """Raise ValueError if the parts, from an untrusted file, do not fit."""
+        n_numbers, n_flags, n_categories = self.sizes
+        columns = self.categorical
+        scales = self.middle, self.unit
+        whole = all(type(one) is int for one in [*columns, *self.flagged])
+        known = [one for own in self.categories for one in own]
+        known += [one for own in self.ordered for one in own or []]
+        checks = {
+            "the number of columns": n_features == n_numbers + len(columns),
+            "the columns": whole and _are_positions(columns, n_features),
+            "the flags": _are_positions(self.flagged, n_numbers),
+            "the categories": len(self.categories) == len(columns)
+            and all(one is None or type(one) in (str, float, int) for one in known),
+            "the levels": len(self.ordered) == n_numbers,
+            "the scales": all(
+                one.shape == (n_numbers,) and np.isfinite(one).all() for one in scales
+            )
+            and bool((self.unit > 0).all()),
+        }
+        for part, holds in checks.items():
+            if not holds:
+                raise ValueError(part)
+
     @property
     def sizes(self) -> ColumnSizes:
         """Widths of the encoded columns."""
         n_categories = tuple(len(values) for values in self.categories)
         return ColumnSizes(len(self.middle), len(self.flagged), n_categories)
+
+
+def _are_positions(columns: list[int], n: int) -> bool:
+    """Return whether these are ascending positions below n."""
+    return sorted({*columns} & {*range(n)}) == columns
 
 
 def _middle_and_unit(
