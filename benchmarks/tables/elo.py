@@ -37,17 +37,15 @@ def table(runs: Sequence[Run]) -> str:
         ratings(wins[rng.integers(len(wins), size=len(wins))].sum(axis=0), anchor)
         for _ in range(_N_BOOTSTRAPS)
     ]
-    low, high = np.percentile(drawn, [2.5, 97.5], axis=0) - found
+    low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
     rows = [
-        [names[i], f"{found[i]:.0f}", f"{low[i]:+.0f}, {high[i]:+.0f}", "measured"]
-        for i in range(len(names))
+        [names[i], f"{found[i]:.0f}", f"{low[i]:.0f} to {high[i]:.0f}", "measured"]
+        for i in np.argsort(-found)
     ]
     rows += [
         [name, str(rating), "", "as published"] for name, rating in _PUBLISHED.items()
     ]
-    rows.sort(key=lambda row: -float(row[1]))
-    heads = ["", "Elo", "95 %", f"{len(wins)} tables"]
-    return markdown(heads, rows).replace("-", "−").replace("−−−", "---")
+    return markdown(["", "Elo", "95 %", f"{len(wins)} tables"], rows)
 
 
 def games(runs: Sequence[Run]) -> tuple[NDArray[np.float64], list[str]]:

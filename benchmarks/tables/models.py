@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import mode
 from sklearn.base import BaseEstimator
 from sklearn.compose import (
     TransformedTargetRegressor,
@@ -98,10 +99,10 @@ class NearestBy(BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of most of the five nearest rows."""
-        model = KNeighborsClassifier(5, metric="precomputed")
-        model.fit(np.zeros((len(self.y_), len(self.y_)), dtype=np.float32), self.y_)
         categories = np.array([dtype == "category" for dtype in X.dtypes])
-        return model.predict(self.distances(X, self.X_, categories))
+        found = self.distances(X, self.X_, categories)
+        nearest = np.argpartition(found, 5, axis=1)[:, :5]
+        return np.asarray(mode(self.y_[nearest], axis=1).mode)
 
 
 def heom(new: Any, rows: Any, categories: Any) -> NDArray[Any]:
@@ -131,12 +132,13 @@ def gower_distances(new: Any, rows: Any, categories: Any) -> NDArray[Any]:
 
     medians = rows.loc[:, ~categories].median().fillna(0.0)
     found = [
-        one.astype(dict.fromkeys(rows.columns[categories], object)).fillna(
-            {**medians, **dict.fromkeys(rows.columns[categories], "")}
-        )
-        for one in (new, rows)
+        one.fillna(medians).apply(_codes).to_numpy(np.float64) for one in (new, rows)
     ]
     return np.asarray(gower_matrix(*found, cat_features=categories))
+
+
+def _codes(column: Any) -> Any:
+    return column.cat.codes if column.dtype == "category" else column
 
 
 @dataclass(frozen=True, eq=False)

@@ -238,12 +238,10 @@ def summary(scores: Scores, task: str = "classification") -> str:
     }
     counts = {name: n for name, n in counts.items() if n}
     parts = []
-    for least in sorted(
-        {max(counts.values(), default=0), min(counts.values(), default=0)}
-    )[::-1]:
+    for least in sorted({f(counts.values()) for f in (max, min) if counts})[::-1]:
         names = [name for name, n in counts.items() if n >= least]
         common = {t: of for t, of in scores.items() if set(names) <= set(of)}
-        if common and names:
+        if common and (len(names) > 1 or len(counts) == 1):
             parts.append(_means(common, names, task))
     return "\n\n".join(parts) or "No table has been scored by all."
 
