@@ -259,14 +259,15 @@ def test_shape_functions_are_the_parts_of_points() -> None:
     frame, y = mixed()
     model = TableNCAClassifier(**FEW).fit(frame, y)
     curves = model.shape_functions()
-    values, points = curves[1]
+    name, values, points = curves[1]
+    assert name == "kind"
     assert values == ["x", "y", "z", None]
     assert points.shape == (4, 16)
     # Two rows that differ in the category alone differ by the difference of vectors.
     rows = frame[:1].loc[[0, 0]].assign(kind=["x", "z"])
     one, other = model.transform(rows)
     np.testing.assert_allclose(one - other, points[0] - points[2], atol=1e-9)
-    sizes, points = curves[0]
+    _, sizes, points = curves[0]
     assert sizes[-1] is None  # a missing value
     rows = frame[:1].loc[[0, 0]].assign(size=[sizes[10], sizes[60]])
     one, other = model.transform(rows)

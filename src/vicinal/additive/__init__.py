@@ -1,6 +1,6 @@
 """Additive metrics of tables: one learned curve for each column, without torch."""
 
-from vicinal.additive._explanation import NeighborExplanation
+from vicinal.additive._explanation import NeighborExplanation, ShapeFunction
 from vicinal.additive.table_nca import (
     TableNCA,
     TableNCAClassifier,
@@ -9,6 +9,7 @@ from vicinal.additive.table_nca import (
 
 __all__ = [
     "NeighborExplanation",
+    "ShapeFunction",
     "TableNCA",
     "TableNCAClassifier",
     "TableNCARegressor",

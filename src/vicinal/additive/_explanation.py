@@ -1,6 +1,6 @@
 """Explanations of predictions: the neighbors that vote, and why they are near."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vicinal._typing import FloatArray, IntArray
 
@@ -42,3 +42,35 @@ class NeighborExplanation(NamedTuple):
     weights: FloatArray
     distances: FloatArray
     shares: FloatArray
+
+
+class ShapeFunction(NamedTuple):
+    """The learned curve of a column, f_c.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    values : list
+        Numbers in ascending order, or categories; None is a missing value.
+    points : ndarray of shape (n_values, n_dimensions)
+        f_c of each value.
+
+    See Also
+    --------
+    vicinal.plotting.ShapeDisplay : Draws the curves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal import TableNCAClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 3))
+    >>> model = TableNCAClassifier(8, random_state=0).fit(X, X[:, 0] > 0)
+    >>> [curve.name for curve in model.shape_functions()]
+    ['x0', 'x1', 'x2']
+    """
+
+    name: str
+    values: list[Any]
+    points: FloatArray

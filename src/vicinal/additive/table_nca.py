@@ -22,13 +22,14 @@ from sklearn.base import (
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
+    _check_feature_names_in,
     _check_y,
     check_consistent_length,
     check_is_fitted,
 )
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.additive._explanation import NeighborExplanation
+from vicinal.additive._explanation import NeighborExplanation, ShapeFunction
 from vicinal.additive._training import (
     Member,
     TrainingRows,
@@ -337,24 +338,28 @@ class TableNCA(
             self._kept[order], weights, shares.sum(axis=2), shares
         )
 
-    def shape_functions(self) -> list[tuple[Any, FloatArray]]:
-        """Return the curve of each column.
+    def shape_functions(self) -> list[ShapeFunction]:
+        """Return the curve of each column, over its values in the training rows.
 
         Returns
         -------
-        list of (values, points)
-            For each column of X, values (numbers, categories or None, a missing value),
-            and an array of shape (n_values, n_maps * n_components): f_c of each.
+        list of ShapeFunction
+            Name, values and points f_c of each column. Points have the coordinates of
+            `transform`.
         """
         check_is_fitted(self)
-        encoder, form = self._encoder, self._map(self._encoder)
+        form = self._map(self._encoder)
+        names = _check_feature_names_in(self)
         found = []
-        for values, rows, own in _grid(encoder, self._rows):
+        for name, (values, rows, own) in zip(
+            names, _grid(self._encoder, self._rows), strict=True
+        ):
             parts = [
                 project_columns(form, rows, member.parameters, [own])[:, 0]
                 for member in self._members
             ]
-            found.append((values, np.concatenate(parts, axis=1)))
+            curve = np.concatenate(parts, axis=1)
+            found.append(ShapeFunction(str(name), values, curve))
         return found
 
     def pairwise_distances(self, X: Any, Y: Any = None) -> FloatArray:
