@@ -365,14 +365,14 @@ def _ordered_null_space(
 
     With α = 0, eq. 7 has as many terms as there are target rows and classes, often
     fewer than features. It does not order the directions outside of their span, and
-    rounding would.
+    rounding would. Those of least variance come first: they change distances least.
     """
     largest = np.abs(values).max(initial=0.0)
     null = np.abs(values) <= len(values) * np.finfo(np.float64).eps * largest
     rest = directions[:, null]
     mapped = (points - points.mean(axis=0, dtype=np.float64)) @ rest
     ordered = directions.copy()
-    ordered[:, null] = rest @ np.linalg.eigh(mapped.T @ mapped)[1][:, ::-1]
+    ordered[:, null] = rest @ np.linalg.eigh(mapped.T @ mapped)[1]
     return ordered
 
 
