@@ -30,6 +30,7 @@ from vicinal.dask._tasks import freed_memory_kept
 from vicinal.nca import (
     ClassProblem,
     Run,
+    class_prior,
     fitted_scale,
     learn,
     queries_of_all,
@@ -40,7 +41,6 @@ from vicinal.nca import (
 )
 from vicinal.neighborhood import center_float32, single_threaded_blas
 from vicinal.objectives import MinibatchSampler, NCAObjective
-from vicinal.objectives.nca import check_class_prior
 from vicinal.optimize import Adam, Progress, average, take_steps
 
 _NEEDS_ALL_ROWS = (
@@ -150,7 +150,8 @@ n_features_in_, feature_names_in_
             n_sample = sample_size(n, n_features, chunks.dtype.itemsize)
             sample: Rows = chunks.tasks.result(draw_sample(chunks, n_sample, rng))
             sizes = chunks.counts.sum(axis=0)
-            prior = check_class_prior(local.class_prior, sizes)
+            every = np.arange(len(sizes))
+            prior = class_prior(local, chunks.classes, every, every, sizes)
             problem = ClassProblem(
                 sample.X,
                 np.ones(len(sample)),
@@ -353,12 +354,12 @@ class LocalSGD:
     pool : Pool
         The shares.
     sizes, prior : ndarray of shape (n_classes,)
-        Number of rows of each class, and p(c).
+        Number of rows of each class, and p(c); None if the objective has no prior.
     """
 
     pool: Pool
     sizes: FloatArray
-    prior: FloatArray
+    prior: FloatArray | None
 
     def __call__(
         self,

@@ -13,6 +13,7 @@ from vicinal.nca._initialization import seed_of as seed_of
 
 # For `vicinal.dask`, which runs the same steps on a cluster.
 from vicinal.nca._problems import ClassProblem as ClassProblem
+from vicinal.nca._problems import class_prior as class_prior
 from vicinal.nca._schedules import Annealing
 from vicinal.nca._stochastic import sample_size as sample_size
 from vicinal.nca.classifier import NCAClassifier
