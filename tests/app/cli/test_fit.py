@@ -59,6 +59,13 @@ def test_iterations_can_be_limited() -> None:
     assert vicinal.load("m.st").parameters["max_iter"] == 3
 
 
+@pytest.mark.parametrize("name", ["x.csv", "x.Parquet", "x.html"])
+def test_a_model_is_not_called_like_a_table(folder: Path, name: str) -> None:
+    outcome = run("fit", "iris", "--method", "pca", "-o", name)
+    assert_error_line(outcome, "another kind of file; write the model to x.safetensors")
+    assert not [*folder.iterdir()]
+
+
 def test_more_dimensions_than_features() -> None:
     command = ("fit", "iris", "--method", "pca", "--n-components", "1000")
     message = "n_components=1000 exceeds the 4 features; ask for 4 or fewer"

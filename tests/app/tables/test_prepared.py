@@ -68,7 +68,7 @@ def test_no_target(csv: str) -> None:
     assert prepared.X.shape == (31, 3)
     assert prepared.rows.tolist() == list(range(31))
     assert np.isnan(prepared.X[30, 1:]).all()
-    assert prepared.notes == []
+    assert [one.kind for one in prepared.doubts] == ["density"]
 
 
 def test_a_target_that_nobody_named_is_asked_for(csv: str) -> None:

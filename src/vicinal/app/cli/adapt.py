@@ -81,6 +81,7 @@ def adapt(
         for path, source in product(written, (queries, documents, relevance)):
             endings = (".html", ".htm") if path is report else ()
             options.check_output_path(path, {"data": source}, *endings)
+        options.check_model_path(output)
         threads = options.threads_of(jobs)
         if n_components is not None and side == "query":
             raise ValueError(

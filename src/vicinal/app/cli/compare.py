@@ -91,7 +91,7 @@ def compare(
             options.check_output_path(report, {"data": data}, ".html", ".htm")
         if json is not None and not piped:
             options.check_output_path(json, {"data": data})
-        from vicinal.app.tables.prepared import prepare, spoiled_columns
+        from vicinal.app.tables.prepared import prepare
         from vicinal.app.tables.reading import read_table
 
         said = options.overrides_of(drop, categorical, number, date, decimal)
@@ -127,7 +127,7 @@ def compare(
                 on_progress=show,
             )
         typer.echo(printable(result.verdict(), None))
-        for line in spoiled_columns(prepared.decisions):
+        for line in prepared.doubts:
             typer.echo(f"But: {printable(with_option(line), None)}")
         _print_next(result, prepared)
         _print_table(result)

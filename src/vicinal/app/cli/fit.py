@@ -72,6 +72,7 @@ def fit(
     """
     with report_errors():
         options.check_output_path(output, {"data": data})
+        options.check_model_path(output)
         settings: dict[str, Any] = {
             "n_components": n_components,
             "max_iter": max_iter,

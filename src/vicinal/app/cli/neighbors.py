@@ -14,14 +14,12 @@ from vicinal.app.cli.display import (
     waiting,
     warnings_printed,
 )
-from vicinal.app.tables.names import counted, printable
+from vicinal.app.tables.names import TABLES, counted, listed, printable
 
 if TYPE_CHECKING:
     from vicinal.app.models import Recall
 
 __all__ = ["neighbors", "predict", "transform"]
-
-_TABLES = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc")
 
 
 def neighbors(
@@ -83,7 +81,7 @@ def neighbors(
                 )
             if output is not None:
                 read = {"model": model, "--among table": among, "data": data}
-                options.check_output_path(output, read, *_TABLES)
+                options.check_output_path(output, read, *TABLES)
             rows = _asked_rows(data, query, name)
             alone = rows is not None and len(rows) == 1
             if alone and not (among or show or output):
@@ -203,6 +201,12 @@ def predict(
         if found.n_missing:
             cells = counted(found.n_missing, "missing cell")
             typer.echo(f"note: {cells} in the columns of the model filled")
+        if found.unknown:
+            cells = counted(sum(found.unknown.values()), "cell")
+            typer.echo(
+                f"note: {cells} in {listed(found.unknown)} hold categories that the "
+                "model does not know; they are no category"
+            )
         if found.truth:
             typer.echo(score_line(found, learned.task))
         typer.echo(f"neighbours that vote: {found.vote}")

@@ -294,7 +294,10 @@ class Comparison:
                     f"{result.name}: {result.not_converged} of {result.scores.size} "
                     f"fits did not converge{reason * bool(result.convergence_warning)}."
                 )
-            notes += [f"{result.name}: {text}" for text in result.warnings]
+        texts = dict.fromkeys(text for one in self.results for text in one.warnings)
+        for text in texts:
+            names = [one.name for one in self.results if text in one.warnings]
+            notes.append(f"{', '.join(names)}: {text}")
         return notes
 
     def table(self, width: int | None = None) -> str:
@@ -350,10 +353,7 @@ class Comparison:
         """
         lines = [verdict(self)]
         if self.setting.table is not None:
-            from vicinal.app.tables.prepared import spoiled_columns
-
-            decisions = self.setting.table.decisions
-            lines += [f"But: {line}" for line in spoiled_columns(decisions)]
+            lines += [f"But: {line}" for line in self.setting.table.doubts]
         return "\n".join(lines)
 
     def plot(self, **options: Any) -> Any:

@@ -292,12 +292,11 @@ def _run_splits(
         notes=(*setting.notes, *notes),
         left_out=tuple((name, str(why)) for name, why in failures.items()),
     )
-    classes = setting.classes
     queue.sort(key=methods.index)
     return Comparison(
-        tuple(_result(one.name, runs[one.name], classes) for one in queue),
+        tuple(_result(one.name, runs[one.name], setting) for one in queue),
         setting,
-        tuple(_result(name, own, classes) for name, own in reference_runs.items()),
+        tuple(_result(name, own, setting) for name, own in reference_runs.items()),
     )
 
 
@@ -363,7 +362,7 @@ def _cut_notes(
     return notes
 
 
-def _result(name: str, runs: list[Run], classes: Sequence[str]) -> MethodResult:
+def _result(name: str, runs: list[Run], setting: Setting) -> MethodResult:
     """Gather the runs of a method over the splits."""
 
     def gathered(field: str) -> Any:
@@ -371,7 +370,12 @@ def _result(name: str, runs: list[Run], classes: Sequence[str]) -> MethodResult:
         return None if values[0] is None else np.array(values)
 
     issued = [(w, run) for run in runs for w in run.issued]
-    stopped = [one for one in issued if issubclass(one[0].category, ConvergenceWarning)]
+    stopped = [
+        one
+        for one in issued
+        if issubclass(one[0].category, ConvergenceWarning)
+        and not getattr(one[0].message, "columns", ())
+    ]
     others = [w for w, run in issued if (w, run) not in stopped]
     confusions = gathered("confusion")
     return MethodResult(
@@ -382,7 +386,7 @@ def _result(name: str, runs: list[Run], classes: Sequence[str]) -> MethodResult:
         query_seconds=gathered("query_seconds"),
         not_converged=len({id(run) for _, run in stopped}),
         convergence_warning="".join(merge_warnings(w for w, _ in stopped[:1])),
-        warnings=merge_warnings(others, classes),
+        warnings=merge_warnings(others, setting.classes, setting.feature_names),
         confusion=None if confusions is None else confusions.sum(axis=0),
         agreement=gathered("agreement"),
         outcomes=tuple(run.outcome for run in runs),

@@ -25,6 +25,7 @@ from vicinal.app.methods.votes import (
     Voters,
     choose_vote,
 )
+from vicinal.app.tables.names import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -282,7 +283,9 @@ def affordable_queries(setting: Setting, seconds: float, n_probes: int = 100) ->
 
 
 def merge_warnings(
-    issued: Iterable[warnings.WarningMessage], classes: Sequence[str] = ()
+    issued: Iterable[warnings.WarningMessage],
+    classes: Sequence[str] = (),
+    features: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """Return the texts of warnings, each once.
 
@@ -294,18 +297,27 @@ def merge_warnings(
     issued : iterable of WarningMessage
         The warnings of all fits of a method.
     classes : sequence of str
-        Names of the classes. A warning with `class_sizes`, a mapping of the integers
+        Names of the classes. A warning with `sizes`, a mapping of the integers
         that stand for classes to their sizes, is shown with the names of the smallest.
+    features : sequence of str
+        Names of the features. A warning with `columns`, the positions of some, names
+        the columns of the table that they come from.
     """
     first: dict[Any, str] = {}
     for one in issued:
         text = " ".join(str(one.message).split())
-        sizes = getattr(one.message, "class_sizes", None)
+        sizes = getattr(one.message, "sizes", None)
         if sizes is not None and len(classes):
             order = sorted(sizes, key=lambda code: sizes[code])
             shown = [f"{classes[int(code)]} ({sizes[code]})" for code in order[:5]]
             more = f" and {len(order) - 5} more" if len(order) > 5 else ""
             text = f"These classes have few rows: {', '.join(shown)}{more}."
+        few = getattr(one.message, "columns", ())
+        if few and len(features):
+            # The features of a category are called like colour=red.
+            names = listed(dict.fromkeys(features[j].partition("=")[0] for j in few))
+            text = f"The density is high at the few values of {names}, and compares "
+            text += "only with other densities of this table. Leave such columns out."
         general = one.category in (UserWarning, RuntimeWarning)
         key = re.sub(r"\d+(\.\d+)?", "0", text) if general else one.category
         first.setdefault(key, text)

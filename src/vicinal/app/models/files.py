@@ -23,7 +23,7 @@ from vicinal.app.tables._polars import pl
 from vicinal.app.tables.cells import Table, as_names, clean, typed
 from vicinal.app.tables.embeddings import read_embeddings
 from vicinal.app.tables.inputs import Overrides
-from vicinal.app.tables.names import check_column, counted
+from vicinal.app.tables.names import ARRAYS, TABLES, check_column, counted
 from vicinal.app.tables.prepared import read_target
 from vicinal.app.tables.reading import (
     Source,
@@ -34,9 +34,6 @@ from vicinal.app.tables.reading import (
 )
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
-#: Endings of tables, and of arrays of numbers.
-TABLES = (*_DELIMITERS, ".parquet", ".arrow", ".feather", ".ipc")
-ARRAYS = (".npy", ".npz")
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,6 +307,8 @@ class Predicted:
         The targets and the predictions of the rows whose target is known.
     n_missing : int
         The number of missing cells in the columns that the model uses.
+    unknown : dict of str to int
+        The number of cells with a category that the model does not know, by column.
     n_own : int
         The number of rows that were also among the labeled ones, and were left out of
         their own neighbors.
@@ -331,6 +330,7 @@ class Predicted:
     truth: list[Any] = field(default_factory=list)
     predicted: list[Any] = field(default_factory=list)
     n_missing: int = 0
+    unknown: dict[str, int] = field(default_factory=dict)
     n_own: int = 0
     vote: Vote | None = None
 
@@ -401,9 +401,10 @@ def predict_file(
     def predicted(piece: pl.DataFrame) -> pl.DataFrame:
         new = predictor.columns(piece)
         cells = clean(model.columns.kept_part(piece))
-        outcome.n_missing += sum(
-            int(np.isnan(values).sum()) for _, values in model.columns.read(cells)
-        )
+        for one, values in model.columns.read(cells):
+            outcome.n_missing += int(np.isnan(values).sum())
+            if one.kind == "category" and (n := int((values < 0).sum())):
+                outcome.unknown[one.column] = outcome.unknown.get(one.column, 0) + n
         if model.target in piece.columns:
             column = piece.get_column(str(model.target))
             targets = as_known(column, model, predictor.decimal)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_scalar
 
-from vicinal.app.methods.registry import METHODS, Method
+from vicinal.app.methods.registry import METHODS, NEEDS_TORCH, Method
 from vicinal.app.methods.scores import choose_score
 from vicinal.app.methods.votes import OWN_RULE, Vote, Voters, choose_vote
 from vicinal.app.models.saved import SavedModel, from_pipeline
@@ -93,6 +93,11 @@ def learn(
     if n_neighbors != "auto":
         check_scalar(n_neighbors, "n_neighbors", Integral, min_val=1)
     chosen = method_named(method)
+    if not chosen.linear:
+        raise ValueError(
+            f"{method} is a network, and a model file holds a linear map; in Python, "
+            "vicinal.save keeps the estimator."
+        )
     scored = _chosen_score(prepared, score)
     y = _target(prepared, chosen) if needs_target(method) else None
     pipeline = chosen.pipeline(prepared.X, y, n_components, random_state, n_jobs)
@@ -183,6 +188,8 @@ def method_named(name: str) -> Method:
     >>> method_named("lda").name
     'lda'
     """
+    if name == "neural-nca" and name not in METHODS:
+        raise ValueError(NEEDS_TORCH)
     if name not in METHODS:
         hint = near(name, list(METHODS)) or f"; there are {', '.join(METHODS)}."
         raise ValueError(f"There is no method {name!r}{hint}")

@@ -135,7 +135,10 @@ class SavedModel:
         """
         n_features = len(self.median)
         if is_frame(frame):
-            X = self.columns.encode(clean(self.columns.kept_part(to_polars(frame))))
+            names = self.columns.feature_names
+            medians = dict(zip(names, self.median.tolist(), strict=True))
+            kept = self.columns.kept_part(to_polars(frame), medians)
+            X = self.columns.encode(clean(kept))
         else:
             X = np.asarray(frame)
             if X.ndim != 2 or X.shape[1] != n_features or X.dtype.kind not in "fiub":

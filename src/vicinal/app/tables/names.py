@@ -7,6 +7,10 @@ import re
 from collections.abc import Iterable
 from datetime import datetime
 
+#: Endings of tables that can be written, and of arrays.
+TABLES = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc")
+ARRAYS = (".npy", ".npz")
+
 
 def counted(n: int, noun: str) -> str:
     """Return a number with its noun, in the singular or the plural.
