@@ -16,8 +16,6 @@ from vicinal.app.tables.names import near, printable
 if TYPE_CHECKING:
     from vicinal.adapters import RetrievalAdapter
 
-__all__ = ["adapt"]
-
 _VECTORS = "a column of vectors or a column for each number, and perhaps id and text"
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from vicinal.app.comparison.data import Setting
     from vicinal.app.comparison.statistics import Difference
 
-__all__ = ["BESIDE", "Comparison", "MethodResult"]
-
 BESIDE = "without neighbours"
 """Heading of the reference models in tables."""
 

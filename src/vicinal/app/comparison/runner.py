@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from vicinal.app.methods.scores import Score
     from vicinal.app.tables.inputs import Overrides
 
-__all__ = ["compare"]
-
 
 def compare(
     X: ArrayLike | str | os.PathLike[str],
@@ -269,7 +267,7 @@ def _run_splits(
         if not queue:
             name, failure = next(iter(failures.items()))
             raise ValueError(f"{name} cannot be used here: {failure}") from failure
-        cut = _is_cut(runs)
+        cut = any(own[-1].broken_off for own in runs.values())
         if number and cut:  # fits that were ended count only if there are no others
             runs = {name: own[:number] for name, own in runs.items()}
             break
@@ -298,11 +296,6 @@ def _run_splits(
         setting,
         tuple(_result(name, own, setting) for name, own in reference_runs.items()),
     )
-
-
-def _is_cut(runs: dict[str, list[Run]]) -> bool:
-    """Whether the time budget has ended a fit of the last split."""
-    return any(own[-1].broken_off for own in runs.values())
 
 
 def _within(

@@ -37,18 +37,6 @@ if TYPE_CHECKING:
     from vicinal.app.comparison.data import Setting
     from vicinal.app.methods.registry import Method
 
-__all__ = [
-    "MANY_ROWS",
-    "REFERENCES",
-    "Run",
-    "UnfitError",
-    "affordable_queries",
-    "cluster_agreement",
-    "merge_warnings",
-    "run_method",
-    "run_reference",
-]
-
 MANY_ROWS = 2000
 """With more rows, a time budget limits the rows that methods learn from."""
 

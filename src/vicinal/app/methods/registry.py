@@ -25,16 +25,6 @@ if TYPE_CHECKING:
 
     Seed = int | np.random.RandomState | None
 
-__all__ = [
-    "METHODS",
-    "TASKS",
-    "FitRequest",
-    "Method",
-    "estimator",
-    "register",
-    "resolve_methods",
-]
-
 TASKS = ("classification", "regression", "none")
 
 

@@ -12,8 +12,6 @@ from vicinal.app.report.text import short
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Ran", "fit_command", "read_command", "shell_command", "shown_command"]
-
 # Options of `vicinal compare` that `vicinal fit` also has.
 _OVERRIDES = ("--drop", "--categorical", "--number", "--date", "--decimal")
 _SHARED = (

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from vicinal.app.comparison import Comparison
 
-__all__ = ["page"]
-
 
 def page(
     comparison: Comparison,
