@@ -273,14 +273,26 @@ def score_line(found: "Predicted", task: str) -> str:
     task : str
         "classification" or "regression".
     """
-    from sklearn.metrics import accuracy_score, r2_score
+    import numpy as np
+
+    from vicinal.app.methods.scores import SCORES, choose_score
 
     n = len(found.truth)
     known = f"{counted(n, 'row')} whose target is known"
     if task == "classification":
-        right = accuracy_score(found.truth, found.predicted)
-        return f"accuracy {100 * right:.1f} % on the {known}"
+        both = np.array([found.truth, found.predicted])
+        names, codes = np.unique(both, return_inverse=True)
+        truth, predicted = codes.reshape(both.shape)
+        chosen = "accuracy"
+        if len(names) > 1:
+            chosen, _ = choose_score("auto", task, truth, tuple(names.tolist()))
+        shown = [
+            f"{name.replace('-', ' ')} {one.written(one.of(truth, predicted))} %"
+            for name in dict.fromkeys((chosen, "accuracy"))
+            for one in [SCORES[name]]
+        ]
+        return f"{', '.join(shown)} on the {known}"
     if n < 2:
         return f"{n} row has a known target: too few to score"
-    score = r2_score(found.truth, found.predicted)
+    score = SCORES["r2"].of(np.array(found.truth), np.array(found.predicted))
     return f"R² {score:.3f} on the {known}"
