@@ -69,19 +69,6 @@ class Run:
     vote: Vote | None = None
 
 
-class _Deadline:
-    """A callback that ends a fit after the first iteration beyond a time."""
-
-    def __init__(self, until: float) -> None:
-        self.until = until
-        self.over = False
-
-    def __call__(self, *_: object) -> None:
-        if time.perf_counter() > self.until:
-            self.over = True
-            raise StopIteration
-
-
 def run_method(
     setting: Setting,
     method: Method,
@@ -194,15 +181,22 @@ def _fit(
     """
     X = setting.X[rows]
     y = None if setting.target is None else setting.target[rows]
-    deadline = _Deadline(until)
+    is_over = False
+
+    def stop(*_: object) -> None:
+        nonlocal is_over
+        if time.perf_counter() > until:
+            is_over = True
+            raise StopIteration
+
     pipeline = method.pipeline(
         X, y, setting.n_components, setting.random_state, setting.n_jobs
     )
     metric: Any = pipeline[-1]
     params = {} if isinstance(metric, str) else metric.get_params(deep=False)
-    can_stop = params.get("callback", deadline) is None
+    can_stop = params.get("callback", stop) is None
     if can_stop:
-        metric.set_params(callback=deadline)
+        metric.set_params(callback=stop)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         key = method.scale, len(rows)
@@ -221,10 +215,10 @@ def _fit(
     for w in caught:
         if w not in issued:
             warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
-    if deadline.over:
+    if is_over:
         # That it did not converge follows from the deadline.
         issued = [w for w in issued if not issubclass(w.category, ConvergenceWarning)]
-    return pipeline, seconds, tuple(issued), deadline.over
+    return pipeline, seconds, tuple(issued), is_over
 
 
 def judge(
