@@ -58,14 +58,21 @@ def report_errors() -> Iterator[None]:
 
 
 @contextmanager
-def warnings_printed() -> Iterator[None]:
-    """Print each warning in a line after the work."""
+def warnings_printed(prepared: "Prepared | None" = None) -> Iterator[None]:
+    """Print each warning in a line after the work, with the names of the table."""
     import warnings
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    for line in dict.fromkeys(" ".join(str(one.message).split()) for one in caught):
+    lines = tuple(dict.fromkeys(" ".join(str(one.message).split()) for one in caught))
+    if prepared is not None and caught:
+        from vicinal.app.comparison.data import encode_target
+        from vicinal.app.comparison.runs import merge_warnings
+
+        _, _, classes = encode_target(prepared.y, prepared.task)
+        lines = merge_warnings(caught, classes, prepared.feature_names)
+    for line in lines:
         typer.echo(f"note: {printable(line, None)}", err=True)
 
 

@@ -108,7 +108,7 @@ def fit(
                 ask=ask if needs_target(method) else lambda *_: None,
             )
             print_decisions(prepared)
-            with waiting(f"learning {method}") as say, warnings_printed():
+            with waiting(f"learning {method}") as say, warnings_printed(prepared):
                 model = learn(
                     prepared,
                     method,
