@@ -18,7 +18,7 @@ from vicinal.app.cli.display import (
     report_errors,
     with_option,
 )
-from vicinal.app.tables.names import printable
+from vicinal.app.tables.names import Note, doubts, printable
 
 if TYPE_CHECKING:
     from vicinal.app.comparison import Comparison
@@ -126,7 +126,7 @@ def compare(
                 on_progress=show,
             )
         typer.echo(printable(result.verdict(), None))
-        for doubt in prepared.doubts:
+        for doubt in doubts(prepared.notes):
             typer.echo(f"But: {printable(with_option(doubt), None)}")
         command = ["vicinal", *sys.argv[1:]]
         if keep := fit_command(command, result.recommended, prepared.target):
@@ -139,7 +139,10 @@ def compare(
             with progress_bar() as show:
                 result.to_html(
                     report,
-                    notes=[with_option(one) for one in prepared.notes],
+                    notes=[
+                        Note(with_option(one), kind=getattr(one, "kind", ""))
+                        for one in prepared.notes
+                    ],
                     image_shape=shape,
                     decisions=prepared.decisions,
                     images=images,

@@ -13,6 +13,7 @@ import numpy as np
 from vicinal.app.comparison.statistics import Evidence
 from vicinal.app.comparison.verdict import recommend, used_test, useless, verdict
 from vicinal.app.methods.votes import Vote
+from vicinal.app.tables.names import doubts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -351,7 +352,7 @@ class Comparison:
         """
         lines = [verdict(self)]
         if self.setting.table is not None:
-            lines += [f"But: {line}" for line in self.setting.table.doubts]
+            lines += [f"But: {line}" for line in doubts(self.setting.table.notes)]
         return "\n".join(lines)
 
     def plot(self, **options: Any) -> Any:

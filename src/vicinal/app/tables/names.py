@@ -208,6 +208,18 @@ class Note(str):
         return note
 
 
+def doubts(notes: Iterable[str]) -> list[Note]:
+    """Return the notes that belong beside a verdict, because they may change it.
+
+    Parameters
+    ----------
+    notes : iterable of str
+        Some are `Note`.
+    """
+    kinds = ("spoiled", "leak", "density")
+    return [one for one in notes if isinstance(one, Note) and one.kind in kinds]
+
+
 class TableError(ValueError):
     """A table cannot be used as it is.
 

@@ -90,12 +90,6 @@ class Prepared:
     rows: IntArray
 
     @property
-    def doubts(self) -> list[Note]:
-        """The notes that belong beside a verdict: they may change it."""
-        doubts = [one for one in self.notes if isinstance(one, Note)]
-        return [one for one in doubts if one.kind in ("spoiled", "leak", "density")]
-
-    @property
     def decisions(self) -> list[Decision]:
         """The decision on each column."""
         return list(self.columns.decisions)
