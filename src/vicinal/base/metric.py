@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 
-def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+def warn_caller(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Warn at the first line outside of this package, scikit-learn and joblib."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
