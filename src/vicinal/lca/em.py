@@ -19,9 +19,9 @@ from vicinal.neighborhood import (
     NeighborWeights,
     back_project,
     float32_resolves,
+    laplacian_product,
     project,
     responsibilities,
-    row_values,
     scatter,
 )
 
@@ -146,7 +146,8 @@ def log_means(
     ones = np.ones(len(Z))
     weights = ones if counts is None else counts
     rule = responsibilities(NeighborWeights.build(ones, weights, Z.dtype))
-    sums = row_values(Z, rule, n_threads, queries).astype(np.float64)
+    sums = laplacian_product(Z, rule, n_threads, queries, values_only=True).values
+    sums = sums.astype(np.float64)
     if counts is None:
         return sums - np.log(len(U) - 1)
     own = counts if queries is None else counts[queries]

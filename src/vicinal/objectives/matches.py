@@ -15,9 +15,9 @@ from vicinal.neighborhood import (
     NeighborWeights,
     Rule,
     given_pairs,
+    laplacian_product,
     listed_matches,
     responsibilities,
-    row_values,
     soft_labels,
     soft_matches,
     squared_errors,
@@ -422,7 +422,8 @@ class GivenPairsObjective(PairObjective):
         """Return log Σ_{c≠a} exp(−‖A x_a − A x_c‖²) of some points; None is all."""
         Z = self._project(components)[0]
         rule = responsibilities(self._masses(Z.dtype))
-        return row_values(Z, rule, self._n_threads, queries).astype(np.float64)
+        found = laplacian_product(Z, rule, self._n_threads, queries, values_only=True)
+        return found.values.astype(np.float64)
 
     def _with_weights(self, points: IntArray, weights: csr_array) -> Self:
         other = super().subset(points)

@@ -27,7 +27,6 @@ from vicinal.neighborhood import (
     log_matches,
     perplexities,
     project,
-    row_values,
     squared_votes,
 )
 from vicinal.neighborhood.nearest import (
@@ -327,7 +326,10 @@ class PairObjective(ABC):
             One term for each point, in the order of `queries`.
         """
         Z = self._project(components)[0][self._order]
-        return row_values(Z, self._rule(Z.dtype), self._n_threads, queries)
+        rule = self._rule(Z.dtype)
+        return laplacian_product(
+            Z, rule, self._n_threads, queries, values_only=True
+        ).values
 
     def effective_neighbors(
         self, components: ArrayLike, queries: IntArray | None = None
@@ -351,7 +353,10 @@ class PairObjective(ABC):
         rule = perplexities(self._masses(Z.dtype))
         seen = self._order if queries is None else self._order[queries]
         found = np.full(len(Z), np.nan, dtype=Z.dtype)
-        found[seen] = row_values(Z[self._order], rule, self._n_threads, queries)
+        Z = Z[self._order]
+        found[seen] = laplacian_product(
+            Z, rule, self._n_threads, queries, values_only=True
+        ).values
         return found
 
     def _project(self, components: ArrayLike) -> tuple[FloatArray, Map, FloatArray]:
