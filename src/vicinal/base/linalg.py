@@ -315,9 +315,10 @@ def discriminant_rows(
     """
     white = within.whitening()
     n_axes = white.shape[1]
-    apart = (class_means(X, codes, weights) - mean(X, weights)) @ white
+    means, class_sizes = class_means(X, codes, weights), np.bincount(codes, weights)
+    apart = (means - class_sizes @ means / class_sizes.sum()) @ white
     if class_weight == "size":
-        apart *= np.sqrt(np.bincount(codes, weights))[:, None]
+        apart *= np.sqrt(class_sizes)[:, None]
     sizes, directions = np.linalg.svd(apart, full_matrices=False)[1:]
     kept = sizes > 1e-10 * max(sizes.max(initial=0), 1e-300)
     # The weighted deviations of the class means sum to zero.

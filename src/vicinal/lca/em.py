@@ -481,12 +481,12 @@ def sampling_of(estimator: Any, shape: tuple[int, ...]) -> Sampling:
     """Return the samples for points of this shape and the parameters of `LCA`."""
     n, d = shape
     batch_size, n_references = estimator.batch_size, estimator.n_references
-    if batch_size is None:
+    if batch_size == "auto":
         # Each update maps its references anew: many locations should share them. The
         # paper has 100 (section 6.3). Four per feature keep C_L far from degenerate,
         # and more than 1000 updates per pass add little (docs/lca.md, "Many points").
         batch_size = max(100, 4 * d, n // 1000)
-    if n_references is None:
+    if n_references == "auto":
         n_references = N_REFERENCES
     B, N = (n if k == "all" else min(int(k), n) for k in (batch_size, n_references))
     return Sampling(B, N, estimator.discount, estimator.rescale, estimator.debias)

@@ -587,7 +587,9 @@ def to_perplexity(
     for high in low + np.log(2) * np.arange(1, 24):
         if excess(high) <= 0:
             root = brentq(excess, low, high, xtol=0.02)
-            return float(np.exp(_rounded(root, -np.log(distance)))) * A
+            # To one percent, since the search amplifies rounding errors.
+            middle = -np.log(distance)
+            return float(np.exp(middle + np.round(root - middle, 2))) * A
         low = high
     return A * unit
 
@@ -619,11 +621,6 @@ def rescale_init(
     if fewest <= seen <= max(0.99 * others, others - 1):  # not all points alike
         return A
     return to_perplexity(objective, A, rng)
-
-
-def _rounded(log_scale: float, origin: float) -> float:
-    """Round a scale to one percent, since the search amplifies rounding errors."""
-    return float(origin + 0.01 * np.round((log_scale - origin) / 0.01))
 
 
 def fitted_scale(
@@ -710,7 +707,8 @@ def best_loss_scale(objective: PairObjective, A: FloatArray) -> FloatArray:
         loss, bounds=around, method="bounded", options={"xatol": 0.05}
     )
     best = found.x if found.fun < losses[k] else grid[k]
-    return float(np.exp(_rounded(best, middle))) * A
+    # To one percent, since the search amplifies rounding errors.
+    return float(np.exp(middle + np.round(best - middle, 2))) * A
 
 
 def scaled_starts(

@@ -25,6 +25,7 @@ result does not depend on the number of threads.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -149,9 +150,8 @@ def expected_matches(
     )
 
 
-def log_matches(classes: ClassSlices, masses: NeighborWeights) -> Rule:
-    """NCA's g, eq. 6; the value is log p_i."""
-    return expected_matches(classes, masses, power=0.0)
+log_matches = partial(expected_matches, power=0.0)
+"""NCA's g, eq. 6; the value is log p_i."""
 
 
 def soft_matches(targets: FloatArray, masses: NeighborWeights) -> Rule:
@@ -465,7 +465,7 @@ def laplacian_product(
     ) -> None:
         own = rows if queries is None else queries[rows]  # a slice does not copy
         kernel(
-            block, which[rows], own_norms, *(known[own] for known in rule.query_args),
+            block, which[rows], own_norms, *[known[own] for known in rule.query_args],
             all_norms, *rule.reference_args, values[rows],
         )  # fmt: skip
         if values_only:
@@ -538,7 +538,7 @@ def scatter(
     ) -> None:
         own = rows if queries is None else queries[rows]
         kernel(
-            block, which[rows], own_norms, *(known[own] for known in rule.query_args),
+            block, which[rows], own_norms, *[known[own] for known in rule.query_args],
             all_norms, *rule.reference_args, values[rows],
         )  # fmt: skip
         if norms[which[rows]].max() > FAR_OUT[norms.dtype]:  # products would cancel
