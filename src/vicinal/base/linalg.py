@@ -181,8 +181,8 @@ def spread(
         Number of threads; the result is bitwise identical for any number.
     """
     n, n_features = X.shape
-    noise = rounding(X)
     if n < n_features:  # the covariance would be larger than the points
+        noise = rounding(X)
         residuals = within_class_residuals(X, codes, weights)
         units = deviations(residuals, X)
         varying = units > 0
@@ -192,6 +192,7 @@ def spread(
         variances, axes = sizes[::-1] ** 2 / n, rows[::-1].T
     else:
         C, unit = covariance(X, codes, weights, n_threads)
+        noise = 8 * float(np.finfo(X.dtype).eps) * unit  # at least `rounding`
         found = np.sqrt(np.diag(C))
         units = np.where(unit * found > noise, unit * found, 0.0)
         varying = units > 0

@@ -302,7 +302,20 @@ def for_each_block(
         the products ⟨q, z⟩, and `visit` is also called with the squared norms that go
         with them. For queries that are far out, −½ ‖q − z‖² from differences takes the
         place of the products, and the norms are 0. None leaves the blocks empty.
+
+    Raises
+    ------
+    ValueError
+        If squared distances would overflow.
     """
+    if pairs is not None:
+        farthest = np.maximum(pairs[1].max(initial=0), pairs[3].max(initial=0))
+        if not farthest < EXCLUDED_DISTANCE[dtype] / 8:
+            raise ValueError(
+                "Under this map the points are too far apart for their squared "
+                f"distances to be {dtype} numbers. Scale the data, for instance with "
+                "sklearn.preprocessing.StandardScaler, or scale the map down."
+            )
     n_rows, n_columns = shape
     size = rows_per_block(n_rows, n_columns * dtype.itemsize)
     per_term = size * -(-n_rows // (size * N_PARTITIONS))
@@ -346,11 +359,11 @@ def center(points: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """
     origin: FloatArray = points.mean(axis=0)
     Z = points - origin
-    norms = squared_norms(Z)
+    norms = np.einsum("ij,ij->i", Z, Z)
     if norms.max(initial=0) > FAR_OUT[norms.dtype]:
         origin = np.median(points, axis=0).astype(points.dtype)
         Z = points - origin
-        norms = squared_norms(Z)
+        norms = np.einsum("ij,ij->i", Z, Z)
     return Z, norms, origin
 
 
@@ -360,18 +373,6 @@ FAR_OUT: dict[Any, float] = {
 }
 """Squared norm at which products round an exponent −‖a − b‖² by about 0.1 in float32,
 and 1e-4 in float64, which has digits to spare."""
-
-
-def squared_norms(Z: FloatArray) -> FloatArray:
-    """Return ‖z_i‖²; raise ValueError if squared distances would overflow."""
-    norms: FloatArray = np.einsum("ij,ij->i", Z, Z)
-    if not norms.max(initial=0) < EXCLUDED_DISTANCE[Z.dtype] / 8:
-        raise ValueError(
-            "Under this map the points are too far apart for their squared distances "
-            f"to be {Z.dtype} numbers. Scale the data, for instance with "
-            "sklearn.preprocessing.StandardScaler, or scale the map down."
-        )
-    return norms
 
 
 def float32_resolves(Z: FloatArray) -> bool:
@@ -724,4 +725,4 @@ def resolved(
     queries, points, *others = arrays
     Z, norms, origin = center(points)
     Q = queries - origin
-    return Q, squared_norms(Q), Z, norms, *others
+    return Q, np.einsum("ij,ij->i", Q, Q), Z, norms, *others

@@ -20,7 +20,6 @@ from vicinal.neighborhood.engine import (
     WeightedPairs,
     center,
     for_each_block,
-    squared_norms,
 )
 from vicinal.neighborhood.threads import blocks, map_in_order, rows_per_block
 
@@ -603,7 +602,7 @@ def hinge_energies(
     energies = np.empty((len(queries), len(bounds) - 1))
     Z, norms, origin = center(points)
     Q = queries - origin
-    pairs = Q, squared_norms(Q), Z, norms
+    pairs = Q, np.einsum("ij,ij->i", Q, Q), Z, norms
 
     def visit(block: FloatArray, rows: slice, _: Any, *both: FloatArray) -> None:
         kernels.energies(
