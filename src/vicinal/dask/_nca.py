@@ -13,9 +13,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 import vicinal.nca
-from vicinal._signatures import init_like
 from vicinal._typing import FloatArray
-from vicinal.base.metric import LinearMetric
+from vicinal.base.metric import LinearMetric, init_like
 from vicinal.dask._estimator import DaskMixin
 from vicinal.dask._sampling import (
     POOL_BYTES,
@@ -36,7 +35,6 @@ from vicinal.nca import (
     queries_of_all,
     sample_size,
     seed_of,
-    store,
     warn_unless_learned,
 )
 from vicinal.neighborhood import center_float32, single_threaded_blas
@@ -302,15 +300,19 @@ class ClusterRun(Run):
         )
         found = {
             "effective_neighbors_": perplexities,
-            **est._attributes_of(self.problem, factor * A),
             "n_iter_": result.nit,
             "objective_curve_": np.array(result.curve),
         }
         if is_classifier(est):
-            found |= est._voters(voters, rows.X * rows.X.dtype.type(factor))
+            points = rows.X * rows.X.dtype.type(factor)
+            found |= est._attributes_of(voters, factor * A, points)
+        else:
+            found |= est._attributes_of(self.problem, factor * A)
         if self.selected is not None:
             found |= {"init_": self.selected.init, "alpha_": self.selected.alpha}
-        store(est, found)
+        for name in est._optional_attributes:
+            vars(est).pop(name, None)
+        vars(est).update(found)
 
 
 def steps_of_share(

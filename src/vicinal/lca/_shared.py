@@ -63,8 +63,8 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "batch_size": [at_least_one, StrOptions({"all"}), None],
-        "n_references": [at_least_one, StrOptions({"all"}), None],
+        "batch_size": [at_least_one, StrOptions({"all", "auto"})],
+        "n_references": [at_least_one, StrOptions({"all", "auto"})],
         "discount": [Interval(Real, 0, 1, closed="left")],
         "rescale": ["boolean"],
         "debias": ["boolean"],
@@ -89,8 +89,8 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
         "covariances_",
         "background_weight_",
     )
-    batch_size: int | str | None = None
-    n_references: int | str | None = None
+    batch_size: int | str = "auto"
+    n_references: int | str = "auto"
     discount: float = 0.6
     rescale: bool = True
     debias: bool = True
@@ -132,7 +132,7 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
 
     def _sampling(self, data: ScaledData) -> Sampling | None:
         """Return the samples of mini-batches; None if all pairs are used."""
-        whole: tuple[Any, ...] = ("all", None) if len(data.U) <= N_EXACT else ("all",)
+        whole: tuple[Any, ...] = ("all", "auto") if len(data.U) <= N_EXACT else ("all",)
         if self.batch_size in whole and self.n_references in whole:
             return None
         return sampling_of(self, data.U.shape)
@@ -186,7 +186,7 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
             return monitor(components, curve.tolist())
 
         try:
-            with monitor:
+            with monitor.running():
                 latest = self._em(data, m_step, start, on_iteration)
         except KeyboardInterrupt:
             if self.warm_start and latest.curve:
