@@ -179,6 +179,27 @@ def test_a_solver_of_ones_own() -> None:
     assert own.objective_curve_[-1] == pytest.approx(usual.objective_curve_[-1], 1e-3)
 
 
+class Stuck:
+    """A solver that stops early, after a gain of the given relative size."""
+
+    def __init__(self, gain):
+        self.gain = gain
+
+    def maximize(self, objective, start, callback):
+        curve = [1.0, 1.0 + self.gain]
+        reason = {"success": False, "reason": "line_search", "message": "no step"}
+        return OptimizeResult(x=start, nit=1, curve=curve, **reason)
+
+
+@pytest.mark.parametrize(
+    ("gain", "said"),
+    [(1e-3, "before it converged"), (1e-7, "before it conv"), (1e-11, "nothing")],
+)
+def test_a_small_gain_is_something_learned(gain: float, said: str) -> None:
+    with pytest.warns(match=said):
+        NCA(2, solver=Stuck(gain), random_state=0).fit(X, y)
+
+
 @pytest.mark.parametrize("wrong", [{"objective": object()}, {"solver": object()}])
 def test_objects_without_the_methods_are_refused(wrong: Any) -> None:
     with pytest.raises(ValueError, match="must be"):

@@ -16,9 +16,15 @@ from benchmarks.hostile.files import command
 
 
 @cache
-def _model() -> bytes:
-    """Return a model file of a table with categories."""
+def _model(kind: str) -> bytes:
+    """Return a model file of a table with categories, or of a whole estimator."""
     rng = np.random.default_rng(0)
+    if kind == "estimator":
+        with tempfile.TemporaryDirectory() as name:
+            path = Path(name) / "m.safetensors"
+            X, y = rng.normal(size=(60, 3)), np.arange(60) % 3
+            vicinal.save(path, vicinal.NCAClassifier(2, random_state=0).fit(X, y))
+            return path.read_bytes()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lines = [f"{rng.normal()},{'uvw'[k % 3]},{k % 2}" for k in range(60)]
@@ -29,7 +35,7 @@ def _model() -> bytes:
 
 def case(rng: Generator) -> bool:
     """Damage a model file and load it: it is refused, or it is the very same."""
-    original = _model()
+    original = _model(str(choose(rng, "table", "estimator")))
     data = bytearray(original)
     kind = choose(rng, "flip", "flip", "flip", "cut", "grow", "header", "swap")
     if kind == "flip":
@@ -76,7 +82,7 @@ def _with_header(rng: Generator, original: bytes) -> bytearray:
             "\x1b[31m",
             10**30,
         )
-        inner[name] = choose(rng, *others)
+        inner[name] = choose(rng, *(one for one in others if one != inner[name]))
     else:
         header[key] = None
     text = json.dumps(header).encode()

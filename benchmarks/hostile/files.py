@@ -16,6 +16,7 @@ from numpy.random import Generator
 
 from benchmarks.hostile.cases import Wrong
 from benchmarks.hostile.data import choose, table
+from tests.app.tables.test_workbooks import workbook
 
 PROGRAM = "import sys; from vicinal.app.cli import main; sys.exit(main())"
 # Runs one command after another, so that libraries are loaded once.
@@ -95,7 +96,8 @@ def case(rng: Generator) -> bool:
     """Write a hostile file, and give it to a command."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        maker = choose(rng, _text, _text, _text, _bytes, _parquet, _npz, _cut, _typed)
+        makers = _text, _text, _text, _bytes, _parquet, _npz, _cut, _typed, _named
+        maker = choose(rng, *makers, _large_in_memory)
         path = maker(rng, folder)
         named = "target" if path.suffix == ".npz" else "y"
         target = ["--no-target"] if rng.random() < 0.2 else ["--target", named]
@@ -118,9 +120,42 @@ def case(rng: Generator) -> bool:
         if page.exists() and "<script>alert" in page.read_text():
             raise Wrong(f"{what}: a script of the table is in the page")
         if arguments is fit:
-            again = ["transform", "m.safetensors", path.name, "-o", "o.csv"]
-            check_said(*command(again, folder), f"{what}, then transform")
+            again = ["transform", "m.safetensors", path.name, "-o"]
+            check_said(*command([*again, "o.csv"], folder), f"{what}, then transform")
+            again += ["o.npz", "--keep-all"]
+            check_said(*command(again, folder), f"{what}, then transform to npz")
+            _check_members(folder / "o.npz")
+            if rng.random() < 0.05:
+                _full_disk([*again[:3], "-o", "full.csv"], folder)
         return False
+
+
+def _check_members(path: Path) -> None:
+    """Raise Wrong for an archive with members of one name, or outside a folder."""
+    if not path.exists():
+        return
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    if len({*names}) < len(names) or any(re.search(r"[/\\\0]", one) for one in names):
+        raise Wrong(f"an archive has members of the names {names}")
+
+
+def _full_disk(arguments: list[str], folder: Path) -> None:
+    """Raise Wrong unless a command without space says which file it could not write."""
+    limited = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (512, 512));"
+    done = subprocess.run(  # noqa: S603  our own program
+        [sys.executable, "-c", f"{limited} {PROGRAM}", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    what = f"`vicinal {' '.join(arguments)}` without space"
+    check_said(done.returncode, done.stdout, done.stderr, what)
+    if done.returncode and arguments[-1] not in done.stderr:
+        raise Wrong(f"{what}: {done.stderr[-300:]} does not name the file")
+    if done.returncode and (folder / arguments[-1]).exists():
+        raise Wrong(f"{what}: leaves a file")
 
 
 def _text(rng: Generator, folder: Path) -> Path:
@@ -232,6 +267,33 @@ def _npz(rng: Generator, folder: Path) -> Path:
     else:
         np.savez_compressed(path, X=X, y=y)
     return path
+
+
+def _named(rng: Generator, folder: Path) -> Path:
+    """Return a Parquet file with columns that are named like patterns or paths."""
+    odd = ["^c.*$", "^.*$", "*", "X.npy", "X.npy\0", "../../x", "a\\b", "", "c0"]
+    frame = _frame(rng).head(40)
+    names = [str(choose(rng, *odd, name)) for name in frame.columns[:-1]]
+    names = [
+        f"{name}{i}" if name in names[:i] else name for i, name in enumerate(names)
+    ]
+    frame.columns = [*names, "y"]
+    frame.write_parquet(folder / "a.parquet")
+    return folder / "a.parquet"
+
+
+def _large_in_memory(rng: Generator, folder: Path) -> Path:
+    """Return a small file that takes much memory: nested, many keys, far cells."""
+    depth = int(10 ** rng.uniform(1, 4))
+    nested = choose(rng, "[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth)
+    keys = "\n".join(f'{{"k{i}": 1}}' for i in range(3 * depth))
+    name, text = choose(rng, ("a.json", nested), ("a.jsonl", nested), ("a.jsonl", keys))
+    if rng.random() < 0.3:
+        place = str(choose(rng, "XFD1048576", "ZZZZ1", "A99999999999", "A0", "XFE2"))
+        far = f'<row><c r="{place}"><v>1</v></c></row>'
+        return workbook(folder / "a.xlsx", [["x", "y"], ["1", "2"]], more=far)
+    (folder / name).write_text(text)
+    return folder / name
 
 
 def _cut(rng: Generator, folder: Path) -> Path:

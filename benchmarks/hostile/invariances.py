@@ -23,7 +23,7 @@ def case(rng: Generator) -> bool:
     X *= 10 ** rng.uniform(-3, 3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return choose(rng, _unit, _unit, _threads, _value, _names)(rng, X, y)
+        return choose(rng, _unit, _unit, _threads, _value, _names, _start)(rng, X, y)
 
 
 def _fitted(model: Any, X: Any, y: Any) -> Any:
@@ -100,3 +100,15 @@ def _names(rng: Generator, X: Any, y: Any) -> bool:
         _same(one.components_, other.components_, f"names of classes change {model}")
 
     return refused(work)
+
+
+def _start(rng: Generator, X: Any, y: Any) -> bool:
+    """Neither order of memory nor a jitter of rounding decides where NCA starts."""
+    init = str(choose(rng, "lda", "rca", "auto"))
+    start = NCA(init=init, max_iter=1, random_state=0)
+    jitter = 1 + 1e-13 * rng.standard_normal(X.shape)
+    one = _fitted(start, X, y).get_mahalanobis_matrix()
+    for other in (np.asfortranarray(X), X * jitter):
+        found = _fitted(start, other, y).get_mahalanobis_matrix()
+        _same(one, found, f"rounding changes the start {init} on {X.shape}", 1e-4)
+    return False

@@ -23,7 +23,7 @@ def case(rng: Generator) -> bool:
     if rng.random() < 0.2:
         X += 10 ** rng.uniform(0, 4)
     A = rng.normal(size=(int(rng.integers(1, d + 1)), d)) * 10 ** rng.uniform(-2, 1)
-    return choose(rng, _nca, _nca, _targets, _density)(rng, X, A)
+    return choose(rng, _nca, _nca, _float32, _targets, _density)(rng, X, A)
 
 
 def _squares(X: FloatArray) -> float:
@@ -57,13 +57,34 @@ def _nca(rng: Generator, X: FloatArray, A: FloatArray) -> bool:
     return refused(work)
 
 
-def _targets(rng: Generator, X: FloatArray, A: FloatArray) -> bool:
-    t = rng.normal(size=len(X))
-    kind = str(choose(rng, "soft-match", "squared-error"))
+def _float32(rng: Generator, _: FloatArray, A: FloatArray) -> bool:
+    """Compare float32 rows, near or far from the origin, with the sum in float64."""
+    X = rng.normal(size=(int(rng.integers(4, 60)), A.shape[1]))
+    X = (X + choose(rng, 0.0, 10 ** rng.uniform(0, 6))).astype(np.float32)
+    y = rng.integers(2, size=len(X))
+    A = A / max(float(np.abs(A).max()), 1e-300)
 
     def work() -> None:
-        value, _ = TargetObjective(X, t, kind).value_and_gradient(A)
-        naive = target_value(X, t, A, kind)
+        value, slope = NCAObjective(X, y).value_and_gradient(A)
+        naive, gradient = nca_value_and_gradient(X.astype(np.float64), y, A, "expected")
+        # The digits of float32 in distances of a few units.
+        _close(value, naive, 1e2 * len(X), "value in float32")
+        _close(slope, gradient, 1e3 * len(X), "gradient in float32")
+
+    return refused(work)
+
+
+def _targets(rng: Generator, X: FloatArray, A: FloatArray) -> bool:
+    spread, middle = choose(rng, (1.0, 0.0), (1.0, 0.0), (1e-3, 1e6))
+    t = middle + spread * rng.normal(size=len(X))
+    kind = str(choose(rng, "soft-match", "squared-error"))
+    width = spread if kind == "soft-match" else 1.0
+
+    def work() -> None:
+        value, _ = TargetObjective(X, t, kind, width=width).value_and_gradient(A)
+        naive = target_value(X, (t - t.mean()) / width, A, kind)
+        if kind == "squared-error":
+            value, naive = value / spread**2, naive / spread**2
         if np.isfinite(naive):
             _close(value, naive, 1.0, f"value of {kind}")
 

@@ -13,7 +13,7 @@ from numpy.random import Generator
 import vicinal
 from benchmarks.hostile.cases import CLOCK_SECONDS, Wrong
 from benchmarks.hostile.data import choose
-from benchmarks.hostile.files import PROGRAM, check_said
+from benchmarks.hostile.files import PROGRAM, check_said, command
 
 _WARM = """
 import sys, warnings; warnings.simplefilter("ignore")
@@ -47,6 +47,8 @@ def case(rng: Generator) -> bool:
         output = folder / "m.safetensors"
         output.write_text("old")
         arguments = ["fit", "a.npz", "--target", "y", "-o", output.name]
+        if rng.random() < 0.4:
+            return _transform(arguments, folder, rng, number)
         # Until it is over, or nearly: most moments are in imports, many in the fit.
         said, code = _interrupted(arguments, folder, rng.uniform(0, 8), number)
         whole = output.read_bytes()
@@ -60,6 +62,23 @@ def case(rng: Generator) -> bool:
         if number != signal.SIGKILL and "Traceback" in said and "import" not in said:
             raise Wrong(f"{signal.Signals(number).name}: {said[-300:]}")
         return code != 0
+
+
+def _transform(fit: list[str], folder: Path, rng: Generator, number: int) -> bool:
+    """Interrupt the mapping of a table to an archive: it is whole, or not there."""
+    check_said(*command([*fit, "--method", "pca"], folder), " ".join(fit))
+    X = rng.normal(size=(500_000, 8))
+    np.savez(folder / "b.npz", X=X)
+    arguments = ["transform", "m.safetensors", "b.npz", "-o", "o.npz"]
+    _, code = _interrupted(arguments, folder, rng.uniform(0.5, 5), number)
+    left = {path.name for path in folder.iterdir()} - {"a.npz", "b.npz", fit[-1]}
+    if number != signal.SIGKILL and not left <= {"o.npz"}:
+        raise Wrong(f"{signal.Signals(number).name} of transform leaves {left}")
+    if "o.npz" in left:
+        with np.load(folder / "o.npz") as found:
+            if len(found["X"]) != len(X):
+                raise Wrong("an archive is cut short")
+    return code != 0
 
 
 def _interrupted(

@@ -572,7 +572,10 @@ class ShapeDisplay(Display):
             numeric = isinstance(curve.values[0], float | np.floating)
             known = [i for i, one in enumerate(curve.values) if one is not None]
             for k, points in enumerate(curve.points.T):
-                look = {"color": PALETTE[k % len(PALETTE)], "label": f"direction {k + 1}"}
+                look = {
+                    "color": PALETTE[k % len(PALETTE)],
+                    "label": f"direction {k + 1}",
+                }
                 if numeric:
                     ax.plot([curve.values[i] for i in known], points[known], **look)
                     for gap in set(range(len(points))) - set(known):

@@ -129,7 +129,9 @@ def test_gradients(form: Any, task: str, plain: bool) -> None:
 
 
 def test_points_that_coincide_have_a_finite_gradient() -> None:
-    objective = NCAObjective(X[[0, 0, 1, 1, 2]], y[:5], "log", form=ADDITIVE, plain=True)
+    objective = NCAObjective(
+        X[[0, 0, 1, 1, 2]], y[:5], "log", form=ADDITIVE, plain=True
+    )
     value, gradient = objective.value_and_gradient(parameters(ADDITIVE))
     assert np.isfinite(value)
     assert np.isfinite(gradient).all()

@@ -1,6 +1,6 @@
 """Columns of a table as numbers, flags and codes."""
 
-import datetime
+import datetime as dt
 from typing import Any
 
 import numpy as np
@@ -140,14 +140,16 @@ def test_durations_times_and_time_zones_become_days() -> None:
         }
     )
     assert split_columns(frame, []).numbers.tolist() == [[1.0, 1.5]]
-    frame = polars.DataFrame({"time": [datetime.time(18), None]})
+    frame = polars.DataFrame({"time": [dt.time(18), None]})
     np.testing.assert_array_equal(split_columns(frame, []).numbers, [[0.75], [np.nan]])
 
 
 def test_ordered_categories_become_ranks() -> None:
     pandas = pytest.importorskip("pandas")
     levels = pandas.CategoricalDtype(["low", "middle", "high"], ordered=True)
-    frame = pandas.DataFrame({"size": pandas.Series(["high", None, "low"], dtype=levels)})
+    frame = pandas.DataFrame(
+        {"size": pandas.Series(["high", None, "low"], dtype=levels)}
+    )
     assert categorical_columns(frame, "auto") == []
     raw = split_columns(frame, [])
     np.testing.assert_array_equal(raw.numbers, [[2], [np.nan], [0]])

@@ -201,7 +201,10 @@ def train(
 
 
 def initial_parameters(
-    form: Additive | ColumnWeights, frequency_scale: float, rng: np.random.Generator
+    form: Additive | ColumnWeights,
+    n_columns: int,
+    frequency_scale: float,
+    rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
     """Return initial parameters of a map, and their units.
 
@@ -215,7 +218,7 @@ def initial_parameters(
         return weights, weights
     start, basis = np.zeros(form.size), np.ones(form.size)
     curves, levels, frequencies = form.parts(start)
-    unit = max(form.n_numbers + form.n_levels, 1) ** -0.5
+    unit = n_columns**-0.5
     curves[0] = rng.normal(size=curves[0].shape) * unit
     levels[:] = rng.normal(size=levels.shape) * unit
     frequencies[:] = np.abs(rng.normal(size=frequencies.shape)) * frequency_scale

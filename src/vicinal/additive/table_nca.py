@@ -59,7 +59,6 @@ from vicinal.neighborhood import (
     single_threaded_blas,
 )
 
-
 # Coordinates of a point with form="diagonal": 32 MB for a block of 1,000 rows.
 MAX_LEVELS = 4096
 
@@ -207,9 +206,7 @@ class TableNCA(
     n_jobs: int | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the curves.
 
         Parameters
@@ -261,14 +258,16 @@ class TableNCA(
             members, curves = [], []
             for i, seed in enumerate(seeds):
                 rng = np.random.default_rng(seed)
-                start, basis = initial_parameters(form, self.frequency_scale, rng)
+                start, basis = initial_parameters(
+                    form, self.n_features_in_, self.frequency_scale, rng
+                )
                 if i < len(before):
                     _check_same_size(before[i].parameters, start)
                     start = before[i].parameters
                 described = partial(self._describe, form, state)
                 monitor = Monitor(self, X, y, start, described, noisy=True)
-                with monitor as watch:
-                    learned = train(self, form, training, start, basis, seed, watch)
+                with monitor.running():
+                    learned = train(self, form, training, start, basis, seed, monitor)
                 members.append(self._member(form, rows, *learned[:2]))
                 curves.append(learned[2])
             self.__dict__.update(state, _members=members)
@@ -434,8 +433,7 @@ class TableNCA(
         floats += [one.points for one in self._members]
         checks = {
             "the names": names.shape == (self.n_features_in_,),
-            "the rows": self._rows.shape
-            == (n, n_numbers + n_flags + len(n_categories))
+            "the rows": self._rows.shape == (n, n_numbers + n_flags + len(n_categories))
             and bool(((levels >= -1) & (levels < form.n_levels)).all())
             and bool((levels == np.floor(levels)).all()),
             "the positions of the rows": self._kept.shape == (n,)
@@ -588,9 +586,10 @@ class TableNCAClassifier(ClassifierMixin, TableNCA):
 
     Parameters
     ----------
-    n_components, form, n_frequencies, frequency_scale, categorical_features, min_frequency, \
-batch_size, n_references, learning_rate, max_iter, validation_fraction, \
-n_iter_no_change, n_estimators, warm_start, callback, verbose, random_state, n_jobs
+    n_components, form, n_frequencies, frequency_scale, categorical_features, \
+min_frequency, batch_size, n_references, learning_rate, max_iter, \
+validation_fraction, n_iter_no_change, n_estimators, warm_start, callback, verbose, \
+random_state, n_jobs
         As for :class:`vicinal.TableNCA`.
 
     Attributes
@@ -613,8 +612,10 @@ n_iter_no_change, n_estimators, warm_start, callback, verbose, random_state, n_j
     --------
     >>> import pandas as pd
     >>> from vicinal import TableNCAClassifier
-    >>> frame = pd.DataFrame({"size": [1.0, 1.2, None, 3.1, 3.0, 2.9] * 10,
-    ...                       "color": ["red", "red", None, "blue", "red", "blue"] * 10})
+    >>> frame = pd.DataFrame({
+    ...     "size": [1.0, 1.2, None, 3.1, 3.0, 2.9] * 10,
+    ...     "color": ["red", "red", None, "blue", "red", "blue"] * 10,
+    ... })
     >>> model = TableNCAClassifier(random_state=0).fit(frame, [0, 0, 0, 1, 1, 1] * 10)
     >>> model.predict(frame[:4]).tolist()
     [0, 0, 0, 1]
@@ -661,9 +662,10 @@ class TableNCARegressor(RegressorMixin, TableNCA):
 
     Parameters
     ----------
-    n_components, form, n_frequencies, frequency_scale, categorical_features, min_frequency, \
-batch_size, n_references, learning_rate, max_iter, validation_fraction, \
-n_iter_no_change, n_estimators, warm_start, callback, verbose, random_state, n_jobs
+    n_components, form, n_frequencies, frequency_scale, categorical_features, \
+min_frequency, batch_size, n_references, learning_rate, max_iter, \
+validation_fraction, n_iter_no_change, n_estimators, warm_start, callback, verbose, \
+random_state, n_jobs
         As for :class:`vicinal.TableNCA`.
 
     Attributes
@@ -772,7 +774,9 @@ def _grid(
             grid[:, first] = quantiles
             scaled = quantiles
             if encoder.squash:  # the inverse of x / √(1 + (x/3)²)
-                scaled = quantiles / np.sqrt(np.maximum(1 - (quantiles / 3) ** 2, 1e-12))
+                scaled = quantiles / np.sqrt(
+                    np.maximum(1 - (quantiles / 3) ** 2, 1e-12)
+                )
             values = list(scaled * encoder.unit[first] + encoder.middle[first])
             if len(own) > 1:
                 gap = base.copy()

@@ -158,7 +158,7 @@ class ColumnEncoder:
 
     def check_loaded(self, n_features: int) -> None:
         """Raise ValueError if the parts, from an untrusted file, do not fit."""
-        n_numbers, n_flags, n_categories = self.sizes
+        n_numbers = self.sizes.n_numbers
         columns = self.categorical
         scales = self.middle, self.unit
         whole = all(type(one) is int for one in [*columns, *self.flagged])

@@ -27,7 +27,7 @@ from sklearn.utils.validation import (
 )
 from torch import Tensor, nn
 
-from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal._typing import FloatArray, IntArray
 from vicinal.base.columns import (
     ColumnEncoder,
     RawRows,
@@ -40,10 +40,8 @@ from vicinal.base.metric import (
     CallbackSupportMixin,
     encoded,
     unchanged_on_error,
-    validate_data,
     warn_caller,
 )
-from vicinal.neural._rows import Rows, to_rows
 from vicinal.base.selection import hold_out
 from vicinal.neural._loss import Kernel
 from vicinal.neural._members import Explanation, Member, embed, fit_linear_vote
@@ -53,6 +51,7 @@ from vicinal.neural._network import (
     check_one_hot,
     module_settings,
 )
+from vicinal.neural._rows import Rows, to_rows
 from vicinal.neural._training import (
     EpochMonitor,
     TrainingState,

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from vicinal.base.metric import say
-from vicinal.neural._rows import Rows
 from vicinal.neural._loss import Kernel, NCALoss
 from vicinal.neural._members import embed, prediction_loss, votes
+from vicinal.neural._rows import Rows
 from vicinal.objectives.nca import sample_indices
 
 # PyTorch's seed and number of threads belong to the process: one training at a time.

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from vicinal.base.columns import ColumnSizes
-from vicinal.neural._rows import Rows
 from vicinal.neural._loss import Kernel
 from vicinal.neural._members import Member
 from vicinal.neural._network import TableNetwork
+from vicinal.neural._rows import Rows
 
 
 def packed(state: dict[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,6 @@ from vicinal.neighborhood import (
     log_matches,
     perplexities,
     project,
-    row_values,
     squared_votes,
 )
 from vicinal.neighborhood.nearest import (
@@ -158,6 +157,8 @@ class PairObjective(ABC):
         Number of points that each row represents, in the rule's order.
     n_points : float
         Total number of points that the rows represent.
+    row_counts : ndarray of shape (n_samples,)
+        Number of points that each row represents as a neighbor, in the order of X.
     """
 
     def __init__(
@@ -171,24 +172,22 @@ class PairObjective(ABC):
         plain: bool = False,
     ) -> None:
         self.form, self.plain = form, plain
-        # Another map may not be invariant to a shift.
-        self.X, self._offset = center_float32(X) if form is None else (X, None)
+        self.X = X
+        self._offset: FloatArray | None = None
+        if form is None:  # other maps may depend on the origin
+            self.X, self._offset = center_float32(X)
         self._order = order
         self._mass_of_one = mass_of_one
         self._n_threads = effective_n_threads(n_jobs)
         self._lists: NearestLists | None = None  # of truncated sums
-        self._set_counts(counts)
+        self.counts, self.row_counts = counts, np.empty_like(counts)
+        self.row_counts[order] = counts
+        self.n_rows, self.n_points = len(counts), float(counts.sum())
+        self._rules: dict[Any, Any] = {}
 
     @abstractmethod
     def _make_rule(self, masses: NeighborWeights) -> Rule:
         """Build the rule for the points in its order."""
-
-    @property
-    def row_counts(self) -> FloatArray:
-        """Number of points that each row represents, in the order of the rows."""
-        counts = np.empty_like(self.counts)
-        counts[self._order] = self.counts
-        return counts
 
     def positions(self, rows: slice) -> IntArray:
         """Return the positions of some rows in the rule's order, ascending."""
@@ -226,7 +225,10 @@ class PairObjective(ABC):
         other.X = self.X[self._order[points]]
         other._order = np.arange(len(points))
         other._mass_of_one = self._mass_of_one[points]
-        other._set_counts(self.counts[points])
+        other.counts = self.counts[points]
+        other.row_counts = self.row_counts[self._order[points]]
+        other.n_rows, other.n_points = len(points), float(other.counts.sum())
+        other._rules = {}
         return other
 
     def draw(
@@ -336,7 +338,10 @@ class PairObjective(ABC):
             One term for each point, in the order of `queries`.
         """
         Z = self._project(components)[0][self._order]
-        return row_values(Z, self._rule(Z.dtype), self._n_threads, queries)
+        rule = self._rule(Z.dtype)
+        return laplacian_product(
+            Z, rule, self._n_threads, queries, values_only=True
+        ).values
 
     def effective_neighbors(
         self, components: ArrayLike, queries: IntArray | None = None
@@ -357,10 +362,13 @@ class PairObjective(ABC):
             other points.
         """
         Z = self._project(components)[0]
-        rule = perplexities(self._masses(Z.dtype))._replace(plain=self.plain)
+        rule = self._rule(Z.dtype, perplexities)
         seen = self._order if queries is None else self._order[queries]
         found = np.full(len(Z), np.nan, dtype=Z.dtype)
-        found[seen] = row_values(Z[self._order], rule, self._n_threads, queries)
+        Z = Z[self._order]
+        found[seen] = laplacian_product(
+            Z, rule, self._n_threads, queries, values_only=True
+        ).values
         return found
 
     def _project(self, components: ArrayLike) -> tuple[FloatArray, Map, FloatArray]:
@@ -382,20 +390,18 @@ class PairObjective(ABC):
             Z = form.project(self.X, A, self._n_threads)
         return Z, form, A
 
-    def _set_counts(self, counts: FloatArray) -> None:
-        self.counts = counts
-        self.n_rows = len(counts)
-        self.n_points = float(counts.sum())
-        self._rules: dict[np.dtype[Any], Rule] = {}
-
-    def _masses(self, dtype: np.dtype[Any]) -> NeighborWeights:
-        return NeighborWeights.build(self.counts, self._mass_of_one, dtype)
-
-    def _rule(self, dtype: np.dtype[Any]) -> Rule:
-        if dtype not in self._rules:
-            rule = self._make_rule(self._masses(dtype))
-            self._rules[dtype] = rule._replace(plain=self.plain)
-        return self._rules[dtype]
+    def _rule(
+        self,
+        dtype: np.dtype[Any],
+        make: Callable[[NeighborWeights], Rule] | None = None,
+    ) -> Rule:
+        """Return the rule of the points as neighbors; None makes the objective's."""
+        if (dtype, make) not in self._rules:
+            counts = self.row_counts[self._order]
+            masses = NeighborWeights.build(counts, self._mass_of_one, dtype)
+            rule = (make or self._make_rule)(masses)
+            self._rules[dtype, make] = rule._replace(plain=self.plain)
+        return self._rules[dtype, make]
 
 
 def sample_indices(rng: Generator, n: int, m: int) -> IntArray:
@@ -560,9 +566,9 @@ default="expected"
         if self._offset is not None:
             queries = queries - self._offset
         Q = form.project(queries, A.astype(Z.dtype), self._n_threads)
-        masses, n_classes = self._masses(Z.dtype), int(self._codes.max()) + 1
-        how = self._n_threads, self.plain
-        return vote(Q, Z, self._codes, n_classes, masses, *how)
+        masses = NeighborWeights.build(self.counts, self._mass_of_one, Z.dtype)
+        n_classes = int(self._codes.max()) + 1
+        return vote(Q, Z, self._codes, n_classes, masses, self._n_threads, self.plain)
 
 
 def positive_rows(
@@ -711,7 +717,7 @@ class TruncatedNCA(NCAObjective):
         Z = self._project(components)[0][self._order]
         n, k = self.n_rows, self._n_neighbors
         if isinstance(k, str):
-            masses = self._masses(Z.dtype)
+            masses = NeighborWeights.build(self.counts, self._mass_of_one, Z.dtype)
             held = sorted_masses(Z, masses, self._sample, self._n_threads)
             # Lists become outdated as the map changes; start with twice the length.
             k = 2 * max(16, int(np.searchsorted(held, 1 - TOLERATED / 2)) + 1)
@@ -730,6 +736,7 @@ class TruncatedNCA(NCAObjective):
         if self._lists is None:
             return 0.0
         Z = self._project(components)[0][self._order]
-        p = probabilities(Z, self._masses(Z.dtype), self._sample)
+        masses = NeighborWeights.build(self.counts, self._mass_of_one, Z.dtype)
+        p = probabilities(Z, masses, self._sample)
         np.put_along_axis(p, self._lists.columns[self._sample], 0, axis=1)
         return float(p.sum(axis=1, dtype=np.float64).mean())

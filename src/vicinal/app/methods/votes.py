@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from vicinal._typing import FloatArray, IntArray
 
-__all__ = ["NEIGHBORS", "OWN_RULE", "Vote", "Voters", "choose_vote"]
-
 NEIGHBORS = (1, 3, 5, 9, 15, 25, 51, 101)
 """Numbers of neighbors to choose from. Noisy labels need many (`docs/compare.md`)."""
 
