@@ -154,7 +154,7 @@ def test_ten_thousand_categories() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert np.isfinite(proba).all()
-    assert peak < 2e8  # a matrix of rows and categories takes 8e8 bytes
+    assert peak < 6e8  # a float32 matrix of rows and categories takes 8e8 bytes
 
 
 def test_categories_are_learned() -> None:
