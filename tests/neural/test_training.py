@@ -11,13 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 torch = pytest.importorskip("torch")
 from tests.neural.data import waves  # noqa: E402
 from tests.neural.modules import Breaks  # noqa: E402
+from vicinal.base.selection import hold_out  # noqa: E402
 from vicinal.neural import (  # noqa: E402
     NeuralNCA,
     NeuralNCAClassifier,
     NeuralNCARegressor,
     _members,
 )
-from vicinal.base.selection import hold_out  # noqa: E402
 from vicinal.neural._training import draw_others, warm_cosine  # noqa: E402
 
 X, y = waves()

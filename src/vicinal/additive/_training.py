@@ -66,13 +66,10 @@ class Member:
         Parameters of the map, scaled by the calibrated temperature.
     points : ndarray of shape (n_samples, n_components)
         Points of the training rows.
-    held_out : ndarray of int
-        Rows that scored the iterations.
     """
 
     parameters: FloatArray
     points: FloatArray
-    held_out: IntArray
 
 
 class Judge:
@@ -133,7 +130,7 @@ def train(
     basis: FloatArray,
     seed: int,
     on_iteration: Callable[[FloatArray, list[float]], bool],
-) -> tuple[FloatArray, IntArray, list[float]]:
+) -> tuple[FloatArray, list[float]]:
     """Learn the parameters of a map.
 
     Adam takes steps on random neighborhoods. After each iteration, held-out rows are
@@ -158,8 +155,6 @@ def train(
     Returns
     -------
     parameters : ndarray of shape (n_parameters,)
-    held_out : ndarray of int
-        Rows that scored the iterations.
     curve : list of float
         Mean objective of each iteration, per row.
     """
@@ -197,7 +192,7 @@ def train(
         temperatures = np.geomspace(0.5, 2, 13)
         losses = [judge.loss(distances, one) for one in temperatures]
         best = form.scaled(best, 1 / temperatures[int(np.argmin(losses))])
-    return best, held, curve
+    return best, curve
 
 
 def initial_parameters(

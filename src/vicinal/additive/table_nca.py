@@ -267,9 +267,11 @@ class TableNCA(
                 described = partial(self._describe, form, state)
                 monitor = Monitor(self, X, y, start, described, noisy=True)
                 with monitor.running():
-                    learned = train(self, form, training, start, basis, seed, monitor)
-                members.append(self._member(form, rows, *learned[:2]))
-                curves.append(learned[2])
+                    found, curve = train(
+                        self, form, training, start, basis, seed, monitor
+                    )
+                members.append(_member(form, rows, found))
+                curves.append(curve)
             self.__dict__.update(state, _members=members)
             self.n_iter_ = max(len(curve) for curve in curves) - 1
             self.objective_curve_ = np.array(curves[0])
@@ -507,19 +509,11 @@ class TableNCA(
             len(encoder.middle), n_levels, self.n_components, self.n_frequencies
         )
 
-    def _member(
-        self, form: Any, rows: FloatArray, parameters: FloatArray, held_out: IntArray
-    ) -> Member:
-        points = form.project(rows, parameters.astype(rows.dtype))
-        return Member(parameters, points, held_out)
-
     def _describe(
         self, form: Any, state: dict[str, Any], parameters: FloatArray
     ) -> dict[str, Any]:
         """Return the fitted attributes of a map in training."""
-        none_held = np.zeros(0, dtype=np.intp)
-        member = self._member(form, state["_rows"], parameters, none_held)
-        return state | {"_members": [member]}
+        return state | {"_members": [_member(form, state["_rows"], parameters)]}
 
     def _encode(self, X: Any) -> FloatArray:
         """Return new rows as the maps take them."""
@@ -718,6 +712,11 @@ random_state, n_jobs
         """
         votes = self._votes(X)[:, 0].astype(np.float64)
         return self._middle + self._unit * votes
+
+
+def _member(form: Any, rows: FloatArray, parameters: FloatArray) -> Member:
+    """Return a trained map with the points of the training rows."""
+    return Member(parameters, form.project(rows, parameters.astype(rows.dtype)))
 
 
 def _check_same_size(before: FloatArray, start: FloatArray) -> None:
