@@ -206,6 +206,20 @@ def test_pages_are_drawn_anew_from_their_numbers(tmp_path: Path) -> None:
     assert not counting.ran
 
 
+def test_a_page_of_an_older_version_says_what_ran(tmp_path: Path) -> None:
+    counting = Counting()
+    path = run(counting.experiment, Scope(runs=3), pages=tmp_path, work=tmp_path / "w")
+    assert path is not None
+    assert "Not rerun" not in path.read_text(encoding="utf-8")
+    state = json.loads((tmp_path / "counting.json").read_text(encoding="utf-8"))
+    for one in state["runs"]:
+        del one["commit"]
+    (tmp_path / "counting.json").write_text(json.dumps(state), encoding="utf-8")
+    text = redraw(counting.experiment, tmp_path).read_text(encoding="utf-8")
+    said = f"**Not rerun since {state['date']}**: 3 runs of an older version. "
+    assert said + "The program now has 4" in text
+
+
 def test_damaged_leftovers_are_ignored(tmp_path: Path) -> None:
     counting = Counting()
     (tmp_path / "counting.json").write_text("{", encoding="utf-8")
