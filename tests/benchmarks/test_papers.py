@@ -292,6 +292,19 @@ def test_documentation_has_the_numbers_of_the_pages() -> None:
     assert documents.main(check=True) == []
 
 
+@pytest.mark.parametrize("path", sorted(PAGES.glob("*.json")), ids=lambda one: one.stem)
+def test_pages_store_versions_and_commits_or_say_that_they_are_old(path: Path) -> None:
+    state = json.loads(path.read_text(encoding="utf-8"))
+    assert {"python", "vicinal", "scikit-learn", "numpy", "scipy"} <= set(
+        state["versions"]
+    )
+    if not all(one.get("commit") for one in state["runs"]):
+        text = path.with_suffix(".md").read_text(encoding="utf-8")
+        assert any(
+            said in text for said in ("**Not rerun", "**Void, to be", "**To be run")
+        )
+
+
 def cheapest(name: str) -> tuple[Case, Outcome, float]:
     """Return the stored run of a page that took least, its outcome and its seconds."""
     run = min(documents.state_of(name)["runs"], key=lambda one: float(one["seconds"]))
