@@ -6,6 +6,7 @@ seed is none that anything was tuned on. The full version has more tables and sp
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_classification
 
 from benchmarks.defaults.scores import (
     CLASSIFIERS,
@@ -88,6 +89,17 @@ def test_learning_numbers_does_not_hurt(name: str, estimator: str) -> None:
     # A tenth of a deviation where 42 rows in 120 dimensions decide; else little.
     few = name == "numbers: more features than rows"
     assert learned.mean() > plain.mean() - (0.1 if few else 0.02)
+
+
+def test_heavy_tails_do_not_hide_the_classes() -> None:
+    """Outliers do not decide for a map at which all points are neighbors."""
+    X, y = make_classification(
+        1500, 12, n_informative=6, n_classes=4, n_clusters_per_class=1, random_state=5
+    )
+    table = Table("heavy tails", np.sinh(2 * X), y)
+    part = split(table, 2)
+    plain = score(PLAIN_CLASSIFIERS["3-NN"], part, table.task)
+    assert score(LEARNERS["NCAClassifier"], part, table.task).value > plain.value
 
 
 def test_what_learns_nothing_says_so() -> None:

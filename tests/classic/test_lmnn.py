@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits, load_wine
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
@@ -67,6 +67,14 @@ def test_rounds_end_where_exact_evaluations_do(monkeypatch: pytest.MonkeyPatch) 
     assert found == pytest.approx(expected, rel=0.05)
     loss = lmnn_loss(WINE_X, WINE_Y, rounds.components_, 3, 0.5)
     assert found == pytest.approx(-loss, rel=1e-3)
+
+
+@pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("load", [load_breast_cancer, load_digits])
+def test_the_default_fit_converges(load: Any) -> None:
+    X, y = load(return_X_y=True)
+    model = LMNN(random_state=0).fit(scale(X[:600]), y[:600])
+    assert model.n_iter_ < model.max_iter
 
 
 def test_mini_batches() -> None:

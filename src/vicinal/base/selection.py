@@ -235,12 +235,7 @@ def one_standard_error_choice(scores: NDArray[Any], default: int | None = None) 
     return int(good.argmax())
 
 
-def climb(
-    score: Callable[[int], float],
-    n: int,
-    starts: Sequence[int] = (0,),
-    patience: int = 1,
-) -> int:
+def climb(score: Callable[[int], float], n: int, starts: Sequence[int] = (0,)) -> int:
     """Return the best candidate of a path, by hill climbing from the best start.
 
     Parameters
@@ -251,17 +246,12 @@ def climb(
         Number of candidates.
     starts : sequence of int, default=(0,)
         Candidates to try first.
-    patience : int, default=1
-        Number of candidates in a row that are no better before a direction is left.
     """
     known = cache(score)
     best = max(starts, key=known)
     for step in (1, -1):
-        k = best
-        while 0 <= k + step < n and abs(k - best) < patience:
-            k += step
-            if known(k) > known(best):
-                best = k
+        while 0 <= best + step < n and known(best + step) > known(best):
+            best += step
     return best
 
 

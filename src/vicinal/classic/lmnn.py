@@ -70,7 +70,7 @@ array-like, default="auto"
         rows, then 1,024. Mini-batches run for `max_iter` iterations and ignore `tol`.
     max_iter : int, default=50
         Maximum number of iterations.
-    tol : float, default=1e-5
+    tol : float, default=1e-3
         Stop if an iteration gains less than this, relative to the loss.
     callback : callable or None, default=None
         Called after each iteration with the flattened map and the iteration number,
@@ -153,7 +153,7 @@ array-like, default="auto"
     regularization: float = 0.5
     batch_size: int | str = "auto"
     max_iter: int = 50
-    tol: float = 1e-5
+    tol: float = 1e-3
     callback: Callable[[FloatArray, int], object] | None = None
     verbose: int = 0
     random_state: int | np.random.RandomState | None = None

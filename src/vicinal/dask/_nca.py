@@ -147,7 +147,7 @@ n_features_in_, feature_names_in_
             n, n_features = chunks.shape
             n_sample = sample_size(n, n_features, chunks.dtype.itemsize)
             sample: Rows = chunks.tasks.result(draw_sample(chunks, n_sample, rng))
-            sizes = chunks.counts.sum(axis=0)
+            sizes = chunks.counts.sum(axis=0, dtype=np.float64)
             every = np.arange(len(sizes))
             prior = class_prior(local, chunks.classes, every, every, sizes)
             problem = ClassProblem(

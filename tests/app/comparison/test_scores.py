@@ -106,3 +106,13 @@ def test_scores_of_probabilities_are_those_of_scikit_learn(n_classes: int) -> No
     assert found == pytest.approx(roc_auc_score(truth, given, multi_class="ovr"))
     found = loss.of(truth, loss.outcome(truth, proba))
     assert found == pytest.approx(-log_loss(truth, proba))
+
+
+@pytest.mark.parametrize(("n_rare", "is_said"), [(3, True), (20, False)])
+def test_tiny_classes_are_named_as_the_cause_of_wide_intervals(
+    n_rare: int, is_said: bool
+) -> None:
+    y = np.repeat([0, 1, 2], [120, 20, n_rare])
+    X = np.random.default_rng(0).normal(size=(len(y), 3)) + y[:, None]
+    result = compare(X, y, methods=["euclidean", "lda"], n_splits=2, references=False)
+    assert ("Classes of fewer than 10 rows: 1" in " ".join(result.notes)) == is_said

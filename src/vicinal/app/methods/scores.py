@@ -229,9 +229,16 @@ def choose_score(
         share = counts.max() / counts.sum()
         others = (counts.sum() - counts.max()) / (len(classes) - 1)
         if share > 0.5 and counts.max() >= imbalance * others:
-            return "balanced-accuracy", (
+            note = (
                 f"{100 * share:.0f} % of the rows are of class "
                 f"{classes[int(np.argmax(counts))]}: methods are scored by balanced "
                 "accuracy, the mean recall of the classes; accuracy is shown beside it."
             )
+            if tiny := np.count_nonzero(counts < 10):
+                note += (
+                    f" Classes of fewer than 10 rows: {tiny}, the smallest of "
+                    f"{counts.min()}. Each counts as much as the largest, so that "
+                    "a few test rows decide, and the intervals are wide."
+                )
+            return "balanced-accuracy", note
     return able[0], ""

@@ -447,19 +447,26 @@ class Columns:
             if one.kind == "number" and column.dtype == pl.String
         }
         for sign, mark, called in ((",", ".", "comma"), (".", ",", "point")):
-            own = [x for one, x in texts.items() if (one.form or ".")[0] == sign]
-            settled = any(x.str.contains(sign, literal=True).any() for x in own)
+            # One separator alone: 1.234.567 can only have thousands.
+            pattern = rf"^[^{mark}]*\d[{mark}]\d{{3}}(?:[^\d{mark}][^{mark}]*)?$"
             doubtful = {}
             for one, text in texts.items():
-                pattern = rf"^[^{mark}]*\d[{mark}]\d{{3}}(?:[^\d{mark}][^{mark}]*)?$"
-                cells = text.filter(text.str.contains(pattern))
-                if one.form[:1] != sign or not len(cells):
+                if one.form[:1] != sign:
                     continue
+                cells = text.filter(text.str.contains(pattern))
                 values = read_cells(cells, "number", one.form, asked=True)
-                size = float(np.nanmedian(np.abs(values)))
+                values = np.abs(values[np.isfinite(values)])
                 usual = abs((medians or {}).get(one.column, 0.0))
-                # Nearer without its factor of 1,000, on a logarithmic scale.
-                if size > np.sqrt(1000) * usual if usual > 0 else not settled:
+                if values.size and usual > 0:
+                    # Nearer without its factor of 1,000, on a logarithmic scale.
+                    doubt = float(np.median(values)) > np.sqrt(1000) * usual
+                else:
+                    doubt = values.size and not any(
+                        x.str.contains(sign, literal=True).any()
+                        for other, x in texts.items()
+                        if (other.form or ".")[0] == sign
+                    )
+                if doubt:
                     doubtful[one.column] = printable(cells[0])
             if doubtful:
                 cell, names = next(iter(doubtful.values())), listed(doubtful)
