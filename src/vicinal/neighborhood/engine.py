@@ -118,11 +118,14 @@ class Rule(NamedTuple):
         Arguments of the kernel with one entry for each row.
     reference_args : tuple of ndarray
         Arguments of the kernel about the columns.
+    plain : bool
+        Whether distances take the place of squared distances: p_ij ∝ exp(−d_ij).
     """
 
     kernel: Any
     query_args: tuple[Any, ...] = ()
     reference_args: tuple[Any, ...] = ()
+    plain: bool = False
 
 
 class ClassSlices(NamedTuple):
@@ -375,6 +378,50 @@ FAR_OUT: dict[Any, float] = {
 and 1e-4 in float64, which has digits to spare."""
 
 
+def _weigh(
+    block: FloatArray,
+    rule: Rule,
+    which: IntArray,
+    own: Any,
+    own_norms: FloatArray,
+    all_norms: FloatArray,
+    values: FloatArray,
+) -> None:
+    """Write the weights of a block of inner products, and the rows' values.
+
+    `own` are the rows' positions `which`, or a slice of them.
+    """
+    from vicinal.neighborhood import kernels  # loads Numba
+
+    distances = None
+    if rule.plain:
+        distances, own_norms, all_norms = _to_plain(block, own_norms, all_norms)
+    kernel = rule.kernel if callable(rule.kernel) else getattr(kernels, rule.kernel)
+    kernel(
+        block, which, own_norms, *[known[own] for known in rule.query_args],
+        all_norms, *rule.reference_args, values,
+    )  # fmt: skip
+    if distances is not None:  # ∂d / ∂d² = 1 / (2 d)
+        kernels.halve_and_divide(block, distances)
+
+
+def _to_plain(
+    block: FloatArray, query_norms: FloatArray, norms: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Write −½ d into a block of inner products; return d, and norms of 0.
+
+    Kernels then read d as a squared distance.
+    """
+    from vicinal.neighborhood import kernels  # loads Numba
+
+    distances = np.empty_like(block)
+    # The rounding error of a squared distance: d has no gradient at 0.
+    info = np.finfo(block.dtype)
+    least = block.dtype.type(info.eps * max(float(norms.mean()), float(info.tiny)))
+    kernels.plain_distances(block, query_norms, norms, least, distances)
+    return distances, np.zeros_like(query_norms), np.zeros_like(norms)
+
+
 def float32_resolves(Z: FloatArray) -> bool:
     """Return whether float32 resolves the distances between centered points Z.
 
@@ -455,7 +502,6 @@ def laplacian_product(
     padded[:, d] = 1
     by_row = np.empty((len(which), padded.shape[1]), dtype=Z.dtype)
     both = np.zeros_like(padded)
-    kernel = rule.kernel if callable(rule.kernel) else getattr(kernels, rule.kernel)
 
     def visit(
         block: FloatArray,
@@ -465,10 +511,7 @@ def laplacian_product(
         all_norms: FloatArray,
     ) -> None:
         own = rows if queries is None else queries[rows]  # a slice does not copy
-        kernel(
-            block, which[rows], own_norms, *[known[own] for known in rule.query_args],
-            all_norms, *rule.reference_args, values[rows],
-        )  # fmt: skip
+        _weigh(block, rule, which[rows], own, own_norms, all_norms, values[rows])
         if values_only:
             return
         if norms[which[rows]].max() > FAR_OUT[norms.dtype]:  # products would cancel
@@ -528,7 +571,6 @@ def scatter(
     # Column sums, after L X of the blocks that use differences, if there are any.
     far_out = norms[which].max(initial=0) > FAR_OUT[norms.dtype]
     total = np.zeros((n, d + 1 if far_out else 1), dtype=np.float64)
-    kernel = rule.kernel if callable(rule.kernel) else getattr(kernels, rule.kernel)
 
     def visit(
         block: FloatArray,
@@ -538,10 +580,7 @@ def scatter(
         all_norms: FloatArray,
     ) -> None:
         own = rows if queries is None else queries[rows]
-        kernel(
-            block, which[rows], own_norms, *[known[own] for known in rule.query_args],
-            all_norms, *rule.reference_args, values[rows],
-        )  # fmt: skip
+        _weigh(block, rule, which[rows], own, own_norms, all_norms, values[rows])
         if norms[which[rows]].max() > FAR_OUT[norms.dtype]:  # products would cancel
             kernels.add_differences(block, which[rows], X, term)
             by_row[rows] = 0
@@ -569,6 +608,7 @@ def average(
     targets: FloatArray,
     weights: NeighborWeights,
     n_threads: int = 1,
+    plain: bool = False,
 ) -> FloatArray:
     """Return Σ_j p_ij t_j, the mean target of each new point's soft neighbors.
 
@@ -584,6 +624,8 @@ def average(
         Weights of the points as neighbors.
     n_threads : int, default=1
         Number of threads; the result does not depend on it.
+    plain : bool, default=False
+        p_ij ∝ exp(−d_ij) instead of exp(−d²_ij).
 
     Returns
     -------
@@ -600,6 +642,8 @@ def average(
     sums = np.empty(len(Q), dtype=Z.dtype)
 
     def visit(block: FloatArray, rows: slice, _: Any, *both: FloatArray) -> None:
+        if plain:
+            both = _to_plain(block, *both)[1:]
         kernels.normalize(block, *both, log_offsets, sums[rows])
         np.matmul(block, targets, out=means[rows])
 

@@ -11,6 +11,7 @@ from scipy.sparse import coo_array, csr_array, issparse
 from sklearn.utils import check_X_y
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal.maps import Map
 from vicinal.neighborhood import (
     NeighborWeights,
     Rule,
@@ -56,6 +57,8 @@ class TargetObjective(PairObjective):
         ignored.
     n_jobs : int or None, default=None
         Number of threads; None uses as many as BLAS would.
+    form, plain
+        As for `PairObjective`.
     check_input : bool, default=True
         False skips the validation: y has float64 targets, `sample_weight` is an array
         without zeros, and `kind` may be a `PairLoss`.
@@ -84,6 +87,8 @@ class TargetObjective(PairObjective):
         width: float = 1.0,
         sample_weight: Any = None,
         n_jobs: int | None = None,
+        form: Map | None = None,
+        plain: bool = False,
         check_input: bool = True,
     ) -> None:
         points, targets, counts = X, y, sample_weight
@@ -104,7 +109,7 @@ class TargetObjective(PairObjective):
         self._targets = targets / (np.sqrt(2) * width if kind == "soft-match" else 1.0)
         self._kind = kind
         n = len(points)
-        super().__init__(points, np.arange(n), counts, np.ones(n), n_jobs)
+        super().__init__(points, np.arange(n), counts, np.ones(n), n_jobs, form, plain)
 
     def subset(self, points: IntArray) -> Self:
         """Return the objective restricted to some points; see `PairObjective`."""

@@ -145,6 +145,11 @@ class PairObjective(ABC):
         Weight of one of them as a neighbor, in that order.
     n_jobs : int or None
         Number of threads.
+    form : Map or None, default=None
+        The map; None is a linear or a diagonal one, according to the shape of the
+        parameters.
+    plain : bool, default=False
+        p_ij ∝ exp(−d_ij) instead of exp(−d²_ij).
 
     Attributes
     ----------
@@ -163,8 +168,14 @@ class PairObjective(ABC):
         counts: FloatArray,
         mass_of_one: FloatArray,
         n_jobs: int | None,
+        form: Map | None = None,
+        plain: bool = False,
     ) -> None:
-        self.X, self._offset = center_float32(X)
+        self.form, self.plain = form, plain
+        self.X = X
+        self._offset: FloatArray | None = None
+        if form is None:  # other maps may depend on the origin
+            self.X, self._offset = center_float32(X)
         self._order = order
         self._mass_of_one = mass_of_one
         self._n_threads = effective_n_threads(n_jobs)
@@ -366,12 +377,14 @@ class PairObjective(ABC):
         A: FloatArray = np.asarray(components, dtype=np.float64)
         if not np.isfinite(A).all():
             raise ValueError("Input components contains NaN or infinity.")
-        if A.ndim not in (1, 2) or A.shape[-1] != self.X.shape[1]:
-            raise ValueError(
-                f"components must have shape (n_components, {self.X.shape[1]}), "
-                f"got {A.shape}."
-            )
-        form: Map = Diagonal() if A.ndim == 1 else Linear()
+        form = self.form
+        if form is None:
+            if A.ndim not in (1, 2) or A.shape[-1] != self.X.shape[1]:
+                raise ValueError(
+                    f"components must have shape (n_components, {self.X.shape[1]}), "
+                    f"got {A.shape}."
+                )
+            form = Diagonal() if A.ndim == 1 else Linear()
         Z = form.project(self.X, A.astype(self.X.dtype), self._n_threads)
         if Z.dtype == np.float32 and not float32_resolves(Z - Z.mean(axis=0)):
             Z = form.project(self.X, A, self._n_threads)
@@ -386,7 +399,8 @@ class PairObjective(ABC):
         if (dtype, make) not in self._rules:
             counts = self.row_counts[self._order]
             masses = NeighborWeights.build(counts, self._mass_of_one, dtype)
-            self._rules[dtype, make] = (make or self._make_rule)(masses)
+            rule = (make or self._make_rule)(masses)
+            self._rules[dtype, make] = rule._replace(plain=self.plain)
         return self._rules[dtype, make]
 
 
@@ -436,6 +450,8 @@ default="expected"
     n_jobs : int or None, default=None
         Number of threads; None uses as many as BLAS would. The result does not
         depend on it.
+    form, plain
+        As for `PairObjective`.
     class_sizes : ndarray of shape (n_classes,) or None, default=None
         Number of points of each class in the full data, for "class-density", if X is a
         subset; None if it is the full data.
@@ -475,6 +491,8 @@ default="expected"
         sample_weight: Any = None,
         class_prior: Any = None,
         n_jobs: int | None = None,
+        form: Map | None = None,
+        plain: bool = False,
         class_sizes: FloatArray | None = None,
         check_input: bool = True,
     ) -> None:
@@ -499,7 +517,7 @@ default="expected"
             of_these = np.bincount(self._codes, weights=counts)
             mass_of_one = prior / (of_these if class_sizes is None else class_sizes)
             mass_of_one = mass_of_one[self._codes]
-        super().__init__(points, order, counts, mass_of_one, n_jobs)
+        super().__init__(points, order, counts, mass_of_one, n_jobs, form, plain)
 
     def subset(self, points: IntArray) -> Self:
         """Return the objective restricted to some points; see `PairObjective`."""
@@ -550,7 +568,7 @@ default="expected"
         Q = form.project(queries, A.astype(Z.dtype), self._n_threads)
         masses = NeighborWeights.build(self.counts, self._mass_of_one, Z.dtype)
         n_classes = int(self._codes.max()) + 1
-        return vote(Q, Z, self._codes, n_classes, masses, self._n_threads)
+        return vote(Q, Z, self._codes, n_classes, masses, self._n_threads, self.plain)
 
 
 def positive_rows(
@@ -571,12 +589,13 @@ def vote(
     n_classes: int,
     masses: NeighborWeights,
     n_threads: int,
+    plain: bool = False,
 ) -> FloatArray:
     """Return Σ_{j ∈ c} p_ij for each query i and class c, for projected points."""
     if len(codes) and not 0 <= codes.min() <= codes.max() < n_classes:
         raise ValueError(f"Class codes must be between 0 and {n_classes - 1}.")
     indicators = np.eye(n_classes, dtype=points.dtype)[codes]
-    return average(queries, points, indicators, masses, n_threads)
+    return average(queries, points, indicators, masses, n_threads, plain)
 
 
 def check_class_prior(prior: ArrayLike | str | None, sizes: FloatArray) -> FloatArray:
