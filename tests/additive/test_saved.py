@@ -84,20 +84,24 @@ def test_headers_that_lie(fitted: Any, where: str, value: Any, tmp_path: Path) -
     refused(tmp_path / "model.safetensors", header, arrays)
 
 
-@pytest.mark.parametrize("name", ["_rows", "_kept", "_targets", "points", "parameters"])
-@pytest.mark.parametrize("change", [np.nan, 1e6, "shorter"])
-def test_arrays_that_lie(fitted: Any, name: str, change: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[(name, np.nan) for name in ("_rows", "_targets", "points", "parameters")],
+        *[(name, None) for name in ("_rows", "_kept", "_targets", "points")],
+        ("_rows", 1e6),
+        ("_rows", 0.5),
+        ("_kept", -5),
+    ],
+)
+def test_arrays_that_lie(fitted: Any, name: str, value: Any, tmp_path: Path) -> None:
     header, arrays = to_parts(fitted)
     place = next(one for one in arrays if one.endswith(f".{name}"))
     array = arrays[place].copy()
-    if change == "shorter":
+    if value is None:
         array = array[:-1]
-    elif change is np.nan and array.dtype.kind == "f":
-        array.flat[0] = np.nan
-    elif name in ("_rows", "_kept"):
-        array.flat[-1] = -5 if name == "_kept" else change
     else:
-        pytest.skip("a large number is a number")
+        array.flat[-1] = value
     refused(tmp_path / "model.safetensors", header, {**arrays, place: array})
 
 

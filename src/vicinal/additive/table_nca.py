@@ -148,6 +148,12 @@ class TableNCA(
     TableNCAClassifier : Classifies by these neighbors.
     vicinal.NCA : Linear maps.
 
+    Notes
+    -----
+    Cost: up to 10 · `max_iter` steps for each map, each on `batch_size` +
+    `n_references` rows, so that a fit of many rows takes hardly longer than one of a
+    few thousand. Prediction of m rows takes O(mnd).
+
     References
     ----------
     .. [1] Goldberger, Roweis, Hinton, Salakhutdinov. Neighbourhood Components
@@ -427,14 +433,14 @@ class TableNCA(
         self._validate_params()
         encoder, n = self._encoder, len(self._rows)
         encoder.check_loaded(self.n_features_in_)
-        names = getattr(self, "feature_names_in_", np.empty(self.n_features_in_))
+        names = getattr(self, "feature_names_in_", None)
         n_numbers, n_flags, n_categories = encoder.sizes
         form, levels = self._map(encoder), self._rows[:, n_numbers:]
         n_targets = self._targets.shape[1]
         floats = [self._rows, self._targets, *self._weights]
         floats += [one.points for one in self._members]
         checks = {
-            "the names": names.shape == (self.n_features_in_,),
+            "the names": names is None or names.shape == (self.n_features_in_,),
             "the rows": self._rows.shape == (n, n_numbers + n_flags + len(n_categories))
             and bool(((levels >= -1) & (levels < form.n_levels)).all())
             and bool((levels == np.floor(levels)).all()),
@@ -602,6 +608,10 @@ random_state, n_jobs
     vicinal.NCAClassifier : The same with a linear map of numbers.
     vicinal.TableNCARegressor : For numeric targets.
 
+    Notes
+    -----
+    Cost: as for :class:`vicinal.TableNCA`. Prediction of m rows takes O(mnd).
+
     Examples
     --------
     >>> import pandas as pd
@@ -675,6 +685,10 @@ random_state, n_jobs
     --------
     vicinal.NCARegressor : The same with a linear map of numbers.
     vicinal.TableNCAClassifier : For classes.
+
+    Notes
+    -----
+    Cost: as for :class:`vicinal.TableNCA`. Prediction of m rows takes O(mnd).
 
     Examples
     --------

@@ -167,7 +167,7 @@ class ColumnEncoder:
         checks = {
             "the number of columns": n_features == n_numbers + len(columns),
             "the columns": whole and _are_positions(columns, n_features),
-            "the flags": _are_positions(self.flagged, n_numbers),
+            "the flags": whole and _are_positions(self.flagged, n_numbers),
             "the categories": len(self.categories) == len(columns)
             and all(one is None or type(one) in (str, float, int) for one in known),
             "the levels": len(self.ordered) == n_numbers,
@@ -189,7 +189,7 @@ class ColumnEncoder:
 
 def _are_positions(columns: list[int], n: int) -> bool:
     """Return whether these are ascending positions below n."""
-    return sorted({*columns} & {*range(n)}) == columns
+    return sorted({*columns}) == columns and all(0 <= one < n for one in columns)
 
 
 def _middle_and_unit(

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 # The names of the methods, which the help must not load: a test compares them.
 _METHODS = (
     "euclidean, standardised, whitened, pca, lda, fda, lfda, rca, itml, mmc, sdml, "
-    "lsml, scml, lmnn, mcml, ldg, nca, nca-soft, nca-log (classes); euclidean, "
-    "standardised, whitened, pca, nca, nca-soft, mlkr (numbers); "
+    "lsml, scml, lmnn, mcml, ldg, nca, nca-soft, nca-log, table-nca (classes); "
+    "euclidean, standardised, whitened, pca, nca, nca-soft, table-nca, mlkr (numbers); "
     "kernel-density, gaussian, lca-diagonal, lca, lca-gauss (no target); with "
     "PyTorch, neural-nca (classes or numbers)"
 )

@@ -138,7 +138,10 @@ def run_method(
             else:
                 vote = choose_vote(voters, setting.scored, max_queries)
             start = time.perf_counter()
-            predicted = voters.predict(fitted.transform(X_test), vote)
+            if method.own_rule:
+                predicted = _own_prediction(fitted, X_test, n_classes)
+            else:
+                predicted = voters.predict(fitted.transform(X_test), vote)
             query = time.perf_counter() - start
             outcome, score, found = judge(setting, test, predicted)
     # IndexError: scikit-learn's LDA, if no class has any spread.
@@ -159,6 +162,15 @@ def run_method(
         vote=vote,
         **found,
     )
+
+
+def _own_prediction(fitted: Pipeline, X: FloatArray, n_classes: int) -> FloatArray:
+    """Return the probabilities of the classes, or numbers, by the estimator's rule."""
+    if not n_classes:
+        return np.asarray(fitted.predict(X), dtype=np.float64)
+    predicted = np.zeros((len(X), n_classes))
+    predicted[:, fitted.classes_] = fitted.predict_proba(X)
+    return predicted
 
 
 def subset(setting: Setting, rows: IntArray, size: int) -> IntArray:

@@ -297,6 +297,10 @@ register("nca-soft", estimator("vicinal.nca.NCAClassifier",
 register("nca-log", estimator("vicinal.nca.NCA", at_most="features", alpha="auto",
                               objective="log"),
          "NCA, likelihood of the labels", complexity=5, many_rows=True)
+register("table-nca", estimator("vicinal.additive.TableNCAClassifier",
+                                regressor="vicinal.additive.TableNCARegressor"),
+         "NCA with a curve for each column, by its soft neighbours", _LABELED,
+         complexity=6, scale="none", many_rows=True, own_rule=True, linear=False)
 if find_spec("torch") is not None:
     # One map without votes, which `transform` returns.
     register("neural-nca", estimator("vicinal.neural.NeuralNCA",
@@ -381,6 +385,7 @@ def _user_method(given: Any, task: str, max_length: int = 40) -> Method:
     from sklearn.base import clone
     from sklearn.pipeline import Pipeline
 
+    from vicinal.additive import TableNCA, TableNCAClassifier, TableNCARegressor
     from vicinal.nca import NCAClassifier, NCARegressor
 
     name, made = "", given
@@ -424,8 +429,12 @@ def _user_method(given: Any, task: str, max_length: int = 40) -> Method:
         complexity=1 + max(method.complexity for method in METHODS.values()),
         scale="none" if is_pipeline else "auto",
         # The rule of "class-density" weighs each class; a vote does not.
-        own_rule=isinstance(last, NCAClassifier | NCARegressor)
-        and last.objective != "class-density",
+        own_rule=isinstance(last, TableNCAClassifier | TableNCARegressor)
+        or (
+            isinstance(last, NCAClassifier | NCARegressor)
+            and last.objective != "class-density"
+        ),
+        linear=not isinstance(last, TableNCA),
     )
 
 

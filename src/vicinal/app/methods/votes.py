@@ -105,7 +105,7 @@ class Vote:
 
 
 OWN_RULE = Vote(None, "soft", 1.0)
-"""The prediction of `NCAClassifier` and `NCARegressor`: all rows, p ∝ exp(-d²)."""
+"""An estimator's own soft neighbors: all rows, p ∝ exp(-d²) if the map is linear."""
 
 
 class Voters:
