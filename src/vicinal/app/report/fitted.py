@@ -408,7 +408,7 @@ def _colors(
             "stops": color_stops(np.asarray(rows.target, dtype=np.float64))[0],
         }
     if rows.target is not None:
-        names, codes, kind = rows.classes, rows.target, "class"
+        names, codes, kind = rows.classes, np.asarray(rows.target, np.intp), "class"
     else:
         # Imported here: only data without a target need it, and it is slow to load.
         from sklearn.cluster import KMeans
