@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +29,6 @@ from sklearn.utils.validation import (
 )
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.additive._explanation import NeighborExplanation, ShapeFunction
 from vicinal.additive._training import (
     Member,
     TrainingRows,
@@ -61,6 +60,77 @@ from vicinal.neighborhood import (
 
 # Coordinates of a point with form="diagonal": 32 MB for a block of 1,000 rows.
 MAX_LEVELS = 4096
+
+
+class NeighborExplanation(NamedTuple):
+    """Training rows that determine predictions, and the columns that make them near.
+
+    Attributes
+    ----------
+    rows : ndarray of int of shape (n_samples, n_neighbors)
+        Positions of training rows, by decreasing weight.
+    weights : ndarray of shape (n_samples, n_neighbors)
+        Their shares of the vote; over all training rows, they sum to 1.
+    distances : ndarray of shape (n_samples, n_neighbors)
+        Their distances, the mean over the maps.
+    shares : ndarray of shape (n_samples, n_neighbors, n_features)
+        Share of each column in the distance; they sum to the distance. With Δ_c the
+        difference of f_c and Δ their sum, the share is ⟨Δ_c, Δ⟩ / ‖Δ‖, the Shapley
+        value of column c in ‖Δ‖², divided by ‖Δ‖. It is negative if the column brings
+        the rows nearer to each other.
+
+    See Also
+    --------
+    vicinal.TableNCAClassifier : Its `explain` returns one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal import TableNCAClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 3))
+    >>> model = TableNCAClassifier(random_state=0).fit(X, X[:, 0] > 0)
+    >>> found = model.explain(X[:1], n_neighbors=2)
+    >>> bool(np.allclose(found.shares.sum(axis=2), found.distances))
+    True
+    """
+
+    rows: IntArray
+    weights: FloatArray
+    distances: FloatArray
+    shares: FloatArray
+
+
+class ShapeFunction(NamedTuple):
+    """The learned curve of a column, f_c.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    values : list
+        Numbers in ascending order, or categories; None is a missing value.
+    points : ndarray of shape (n_values, n_dimensions)
+        f_c of each value.
+
+    See Also
+    --------
+    vicinal.plotting.ShapeDisplay : Draws the curves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal import TableNCAClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 3))
+    >>> model = TableNCAClassifier(8, random_state=0).fit(X, X[:, 0] > 0)
+    >>> [curve.name for curve in model.shape_functions()]
+    ['x0', 'x1', 'x2']
+    """
+
+    name: str
+    values: list[Any]
+    points: FloatArray
 
 
 def _at_least(least: int) -> Interval:
