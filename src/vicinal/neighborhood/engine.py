@@ -474,7 +474,7 @@ def laplacian_product(
         Positions of the points whose rows are weighted, without repeats; None is all.
         Edges from other points have weight zero.
     values_only : bool, default=False
-        Skip the products; L Z is then zero.
+        Skip the products; L Z is then empty.
 
     Returns
     -------
@@ -488,10 +488,12 @@ def laplacian_product(
     which = np.arange(n) if queries is None else queries
     values = np.empty(len(which), dtype=Z.dtype)
     # A column of ones sums rows and columns; the others are padding for fast BLAS.
-    padded = np.zeros((n, -(-(d + 1) // 4) * 4), dtype=Z.dtype)
-    padded[:, :d] = Z
-    padded[:, d] = 1
-    by_row = np.empty((len(which), padded.shape[1]), dtype=Z.dtype)
+    width = -(-(d + 1) // 4) * 4
+    padded = np.zeros((0 if values_only else n, width), dtype=Z.dtype)
+    if not values_only:
+        padded[:, :d] = Z
+        padded[:, d] = 1
+    by_row = np.empty((0 if values_only else len(which), width), dtype=Z.dtype)
     both = np.zeros_like(padded)
     kernel = rule.kernel if callable(rule.kernel) else getattr(kernels, rule.kernel)
 
@@ -521,8 +523,9 @@ def laplacian_product(
     )
     total = None if values_only else both
     for_each_block((len(which), n), Z.dtype, visit, n_threads, total, pairs)
-    if not values_only:
-        both[which] += by_row
+    if values_only:
+        return WeightedPairs(values, both)
+    both[which] += by_row
     return WeightedPairs(values, both[:, d : d + 1] * Z - both[:, :d])
 
 
