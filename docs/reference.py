@@ -41,6 +41,14 @@ FAMILIES = [
         "vicinal.nca.Annealing vicinal.nca.StochasticGradient",
     ),
     Family(
+        "additive",
+        "Additive metrics of tables",
+        "One learned curve for each column of a table, and neighbors with reasons. The "
+        "guide is :doc:`/additive`.",
+        "vicinal.TableNCA vicinal.TableNCAClassifier vicinal.TableNCARegressor "
+        "vicinal.additive.*",
+    ),
+    Family(
         "lca",
         "Local component analysis",
         "A metric and a density without labels; outliers and clusters under it. The "

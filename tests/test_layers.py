@@ -16,7 +16,7 @@ LAYERS = (
     ("maps",),
     ("objectives",),
     ("base", "testing"),
-    ("nca", "lca", "ldg"),
+    ("nca", "lca", "ldg", "additive"),
     ("neighbors",),
     ("persistence",),
     ("classic", "adapters", "neural", "dask"),

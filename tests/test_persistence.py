@@ -44,7 +44,7 @@ METHODS = (
 )
 PUBLIC = [
     kind
-    for package in ("nca", "lca", "ldg", "classic")
+    for package in ("nca", "lca", "ldg", "additive", "classic")
     for name in import_module(f"vicinal.{package}").__all__
     if inspect.isclass(kind := getattr(import_module(f"vicinal.{package}"), name))
     and hasattr(kind, "fit")

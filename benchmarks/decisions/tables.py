@@ -26,9 +26,9 @@ from sklearn.datasets import (
     make_regression,
 )
 
-from benchmarks.neural.data import CLASSES as R_CLASSES
-from benchmarks.neural.data import NUMBERS as R_NUMBERS
-from benchmarks.neural.data import from_r
+from benchmarks.tables.data import CLASSES as R_CLASSES
+from benchmarks.tables.data import NUMBERS as R_NUMBERS
+from benchmarks.tables.data import from_r
 from vicinal.datasets import available, load
 
 SEED, TUNING_SEED = 8, 7

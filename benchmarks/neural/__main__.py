@@ -8,14 +8,6 @@ def main() -> None:
     """Parse the command line and run."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.neural")
     tasks = parser.add_subparsers(dest="task", required=True)
-    tables = tasks.add_parser("tables", help="accuracy or R² on many tables")
-    tables.add_argument("--regression", action="store_true")
-    tables.add_argument("--tuning", action="store_true", help="the tables tuned on")
-    tables.add_argument("--splits", type=int, default=3)
-    tables.add_argument("--tables", nargs="+", help="these alone")
-    tables.add_argument("--estimators", nargs="+", help="these alone")
-    tables.add_argument("--store", type=Path, help="where scores are kept, as JSON")
-    tables.add_argument("--minutes", type=float, default=1e9, help="then no more fits")
     talent = tasks.add_parser("talent", help="tables with a benchmark's own splits")
     talent.add_argument("--seeds", type=int, default=5)
     talent.add_argument("--tables", nargs="+")
@@ -32,13 +24,7 @@ def main() -> None:
     peer.add_argument("--components", type=int, default=32)
     peer.add_argument("--repeats", type=int, default=7)
     given = parser.parse_args()
-    if given.task == "tables":
-        from benchmarks.neural.tables import run
-
-        task = "regression" if given.regression else "classification"
-        chosen = given.tables, given.estimators, given.tuning, given.minutes
-        run(task, given.splits, given.store, *chosen)
-    elif given.task == "talent":
+    if given.task == "talent":
         from benchmarks.neural import talent as published
 
         published.run(

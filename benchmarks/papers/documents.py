@@ -169,11 +169,18 @@ def gain_of(page: str, key: str, way: str, other: str, *head: str) -> str:
 
 
 def _values(page: str, key: str, *head: str | int | float) -> Any:
-    case = [int(one) if isinstance(one, str) and one.isdigit() else one for one in head]
-    values = stored(page).values(key, *case)
+    values = stored(page).values(key, *map(_entry, head))
     if not len(values):
         raise ValueError(f"{page} has no {key!r} at {head}.")
     return values
+
+
+def _entry(word: str | int | float) -> Any:
+    """Return an entry of a case: a number, or else the word."""
+    try:
+        return json.loads(word) if isinstance(word, str) else word
+    except ValueError:
+        return word
 
 
 def table_of(page: str, which: str = "1") -> str:

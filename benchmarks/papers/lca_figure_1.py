@@ -16,6 +16,7 @@ from benchmarks.papers.experiment import (
     Page,
     Results,
     Scope,
+    mean_and_error,
 )
 from benchmarks.speed.timing import table
 from vicinal import LCA
@@ -43,43 +44,43 @@ def written(n_points: int, rng: np.random.Generator) -> FloatArray:
 
 
 def cases(scope: Scope) -> list[Case]:
-    """Return method and number of points of each run."""
-    return [(name, 300 if scope.quick else 3000) for name in METHODS]
+    """Return method, number of points and seed of each run."""
+    n_points = 300 if scope.quick else 3000
+    return [(name, n_points, seed) for name in METHODS for seed in scope.repeats(20)]
 
 
-def run(name: str, n_points: int) -> Outcome:
-    """Return the transformed points, and how much wider than high letters become."""
-    X = written(n_points, np.random.default_rng(0))
+def run(name: str, n_points: int, seed: int) -> Outcome:
+    """Return how much wider than high letters become, and the first run's points."""
+    X = written(n_points, np.random.default_rng(seed))
     model = METHODS[name]().fit(X)
     # The map of the plane, turned back so that the text is upright.
     A = model.transform(np.eye(2)) - model.transform(np.zeros((1, 2)))
     turn, _, back = np.linalg.svd(A)
     upright = A @ (turn @ back).T
     Z = X @ upright
-    return {
-        "points": np.round(Z, 3).tolist(),
-        "stretch": float(np.linalg.norm(upright[0]) / np.linalg.norm(upright[1])),
-    }
+    stretch = float(np.linalg.norm(upright[0]) / np.linalg.norm(upright[1]))
+    return {"stretch": stretch} | ({} if seed else {"points": np.round(Z, 3).tolist()})
 
 
 def show(results: Results) -> Page:
     """Return how much letters are compressed, and the two pictures."""
+    names = [str(name) for (name,) in results.heads()]
     rows = [
-        [str(name), f"{one['stretch']:.2f}"]
-        for (name, _), one in results.outcomes.items()
+        [name, mean_and_error(results.values("stretch", name), 2)] for name in names
     ]
 
     def draw() -> Figure:
         figure = Figure(figsize=(7, 5), layout="constrained")
         axes = figure.subplots(2, 1, height_ratios=[5, 1])
-        for ax, ((name, _), one) in zip(axes, results.outcomes.items(), strict=True):
-            Z = np.array(one["points"])
+        for ax, name in zip(axes, names, strict=True):
+            Z = results.values("points", name)[0]
             ax.plot(*Z.T, ".", markersize=1, rasterized=True)
             ax.set(title=name, xticks=[], yticks=[])
             ax.set_aspect("equal")
         return figure
 
-    text = "Width of a letter over its height, times what it was before:\n\n"
+    text = "Width of a letter over its height, times what it was before; ± a standard "
+    text += "error over random points:\n\n"
     return Page(text + table(["method", "stretch"], rows), draw)
 
 

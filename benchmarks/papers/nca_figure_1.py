@@ -75,8 +75,7 @@ def cases(scope: Scope) -> list[Case]:
 
 def run(rank: str, name: str, seed: int) -> Outcome:
     """Return training and test accuracies of each method, on one split."""
-    split = _split(name, seed)
-    X_train, X_test, y_train, y_test = split
+    X_train, X_test, y_train, y_test = split(name, seed)
     outcome = {}
     for method, make in METHODS[rank].items():
         model = fitted(make(), X_train, y_train)
@@ -87,7 +86,8 @@ def run(rank: str, name: str, seed: int) -> Outcome:
     return outcome
 
 
-def _split(name: str, seed: int) -> Split:
+def split(name: str, seed: int) -> Split:
+    """Return a random split of a data set."""
     if name == "boston_housing":
         data = load(name)
         return split_of(data.X, thirds(data.y), seed)
@@ -180,9 +180,8 @@ figure has no numbers beside it, so that orders compare, not digits.
 Here: features standardised by the training part, pixels of USPS as they are; training
 accuracy leaves the row itself out. *housing* has no classes in the paper's words;
 here they are the lower, middle and upper third of the price. USPS: 200 rows of each
-digit to learn from and 500 to test with, as there, but fewer splits. Of two classes
-(*ionosphere*) LDA has one direction. NCA maximises f
-from its default start in at most 200 iterations.
+digit to learn from and 500 to test with, as there. Of two classes (*ionosphere*) LDA
+has one direction. NCA maximises f from its default start in at most 200 iterations.
 """,
     cases=cases,
     run=run,

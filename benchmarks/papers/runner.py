@@ -131,7 +131,14 @@ def write_page(experiment: Experiment, state: dict[str, Any], pages: Path) -> Pa
     }
     page = experiment.show(Results(outcomes))
     pages.mkdir(parents=True, exist_ok=True)
-    parts = [f"# {experiment.title}", experiment.about.strip()]
+    parts = [f"# {experiment.title}"]
+    if any("commit" not in one for one in state["runs"]):
+        parts.append(
+            f"**Not rerun since {state['date']}**: {len(outcomes)} runs of an older "
+            f"version. The program now has {len(experiment.cases(Scope()))}, and may "
+            "show rows that are not here."
+        )
+    parts.append(experiment.about.strip())
     if page.draw is not None:
         figure = page.draw()
         # The same numbers give the same file.

@@ -130,7 +130,7 @@ def many_points(n: int, d: int) -> None:
     # Two runs, because tracing slows a fit down; its memory is that of one pass.
     peak = peak_megabytes(partial(LCA(alpha=0.0, random_state=0, max_iter=1).fit, X))
     rows = []
-    for batch_size in (100, None):
+    for batch_size in (100, "auto"):
         lca = LCA(alpha=0.0, batch_size=batch_size, random_state=0)
         before = time.process_time()
         taken = _fit_seconds(lca, X)

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from vicinal.additive import TableNCA, TableNCAClassifier, TableNCARegressor
     from vicinal.app.comparison import compare
     from vicinal.lca import LCA, LCAGauss, ModeClustering
     from vicinal.ldg import LDG, LocalQDA, TransferLDG
@@ -21,6 +22,9 @@ __all__ = [
     "NCAClassifier",
     "NCARegressor",
     "PairNCA",
+    "TableNCA",
+    "TableNCAClassifier",
+    "TableNCARegressor",
     "TransferLDG",
     "__version__",
     "compare",
@@ -40,6 +44,9 @@ _HOMES = {
     "NCAClassifier": "vicinal.nca",
     "NCARegressor": "vicinal.nca",
     "PairNCA": "vicinal.nca",
+    "TableNCA": "vicinal.additive",
+    "TableNCAClassifier": "vicinal.additive",
+    "TableNCARegressor": "vicinal.additive",
     "TransferLDG": "vicinal.ldg",
     "compare": "vicinal.app.comparison",
     "load": "vicinal.persistence",
@@ -48,7 +55,7 @@ _HOMES = {
 
 
 _ROOMS = (
-    *("adapters", "app", "classic", "datasets", "neighbors", "objectives"),
+    *("adapters", "additive", "app", "classic", "datasets", "neighbors", "objectives"),
     *("optimize", "plotting", "testing"),
 )
 

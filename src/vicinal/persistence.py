@@ -45,7 +45,12 @@ _KINDS = {
 # A file can only name public estimators of these packages, ...
 _PACKAGES = (
     *("vicinal.nca", "vicinal.lca", "vicinal.ldg", "vicinal.classic"),
-    *("vicinal.adapters", "vicinal.compat.metric_learn", "vicinal.neural"),
+    *(
+        "vicinal.adapters",
+        "vicinal.additive",
+        "vicinal.compat.metric_learn",
+        "vicinal.neural",
+    ),
 )
 # ... transformers whose fitted state is arrays and numbers, and neighbor searches,
 # which are fitted again.

@@ -38,6 +38,7 @@ __all__ = [
     "EmbeddingDisplay",
     "MetricDisplay",
     "NeighborsDisplay",
+    "ShapeDisplay",
 ]
 
 # Okabe and Ito's colors, which the color-blind can tell apart.
@@ -481,6 +482,112 @@ class MetricDisplay(Display):
         # Dollars in names do not enclose formulas.
         ax.set_yticks(heights, names, parse_math=False)
         ax.set(xlabel="share of the metric")
+        return self
+
+
+@dataclass(eq=False, repr=False)
+class ShapeDisplay(Display):
+    """Curves of the columns of an additive metric.
+
+    Each curve is drawn along the directions in which the training rows vary most. The
+    vertical distance between two values is their distance in that direction.
+
+    Parameters
+    ----------
+    curves : list of ShapeFunction
+        The columns to draw, with points of one dimension for each direction.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes
+        One for each column.
+    figure_ : matplotlib Figure
+        The figure of the axes.
+
+    See Also
+    --------
+    vicinal.TableNCAClassifier : Its `shape_functions` are drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal import TableNCAClassifier
+    >>> from vicinal.plotting import ShapeDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 3))
+    >>> model = TableNCAClassifier(8, random_state=0).fit(X, X[:, 0] > 0)
+    >>> display = ShapeDisplay.from_estimator(model)
+    >>> len(display.axes_)
+    3
+    """
+
+    curves: list[Any]
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, max_columns: int = 9, n_directions: int = 2
+    ) -> Self:
+        """Draw the columns with the largest `feature_importances_`.
+
+        Parameters
+        ----------
+        estimator : object
+            A fitted `TableNCA`, classifier or regressor; or a pipeline that ends in
+            one.
+        max_columns : int, default=9
+            The largest number of columns.
+        n_directions : int, default=2
+            Number of directions: the principal directions of the curves.
+        """
+        last = _last_step(estimator, "shape_functions")
+        curves = last.shape_functions()
+        centered = np.concatenate([c.points - c.points.mean(axis=0) for c in curves])
+        directions = np.linalg.svd(centered, full_matrices=False)[2][:n_directions]
+        order = np.argsort(-last.feature_importances_, kind="stable")[:max_columns]
+        chosen = [curves[c] for c in order]
+        return cls([c._replace(points=c.points @ directions.T) for c in chosen]).plot()
+
+    def plot(self) -> Self:
+        """Draw the display on a new figure.
+
+        Returns
+        -------
+        self
+        """
+        import_extra("matplotlib", "plot")
+        from matplotlib import pyplot as plt
+
+        n = len(self.curves)
+        n_columns = min(3, n)
+        shape = -(-n // n_columns), n_columns
+        self.figure_, axes = plt.subplots(
+            *shape, sharey=True, layout="constrained", squeeze=False,
+            figsize=(3 * shape[1], 2.4 * shape[0]),
+        )  # fmt: skip
+        self.axes_ = axes.ravel()[:n]
+        for ax in axes.ravel()[n:]:
+            ax.set_axis_off()
+        for ax, curve in zip(self.axes_, self.curves, strict=True):
+            ax.set_title(curve.name[:40], parse_math=False, fontsize="medium")
+            numeric = isinstance(curve.values[0], float | np.floating)
+            known = [i for i, one in enumerate(curve.values) if one is not None]
+            for k, points in enumerate(curve.points.T):
+                look = {
+                    "color": PALETTE[k % len(PALETTE)],
+                    "label": f"direction {k + 1}",
+                }
+                if numeric:
+                    ax.plot([curve.values[i] for i in known], points[known], **look)
+                    for gap in set(range(len(points))) - set(known):
+                        ax.axhline(points[gap], linestyle=":", color=look["color"])
+                else:
+                    ax.plot(np.arange(len(points)), points, "o", **look)
+            if not numeric:
+                names = ["missing" if one is None else one for one in curve.values]
+                labels = [str(name)[:12] for name in names]
+                ax.set_xticks(np.arange(len(labels)), labels, rotation=45, ha="right")
+        if n:
+            self.axes_[0].legend(frameon=False, fontsize="small")
         return self
 
 

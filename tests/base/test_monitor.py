@@ -134,7 +134,7 @@ else:
 def test_the_best_map_is_kept_or_the_latest_of_a_noisy_curve(noisy: bool) -> None:
     maps = [np.full((1, 2), float(k)) for k in range(3)]
     monitor = Monitor(NCA(), None, None, maps[0], lambda _: {}, noisy=noisy)
-    with monitor:
+    with monitor.running():
         monitor(maps[1], [0.0, 2.0])
         monitor(maps[2], [0.0, 2.0, 1.0])
     assert monitor.components is maps[2 if noisy else 1]

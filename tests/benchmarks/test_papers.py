@@ -34,7 +34,7 @@ LONG = {
     "thesis-usps",
 }
 # Those whose stored numbers no longer come out; run them again.
-STALE = {"lca-figure-5"}
+STALE = {"lca-figure-5", "ldg-figure-5"}
 # Those that run where PyTorch is installed.
 NEURAL = {"nca-figure-3"}
 WITHOUT_TORCH = pytest.mark.skipif(
@@ -206,6 +206,20 @@ def test_pages_are_drawn_anew_from_their_numbers(tmp_path: Path) -> None:
     assert not counting.ran
 
 
+def test_a_page_of_an_older_version_says_what_ran(tmp_path: Path) -> None:
+    counting = Counting()
+    path = run(counting.experiment, Scope(runs=3), pages=tmp_path, work=tmp_path / "w")
+    assert path is not None
+    assert "Not rerun" not in path.read_text(encoding="utf-8")
+    state = json.loads((tmp_path / "counting.json").read_text(encoding="utf-8"))
+    for one in state["runs"]:
+        del one["commit"]
+    (tmp_path / "counting.json").write_text(json.dumps(state), encoding="utf-8")
+    text = redraw(counting.experiment, tmp_path).read_text(encoding="utf-8")
+    said = f"**Not rerun since {state['date']}**: 3 runs of an older version. "
+    assert said + "The program now has 4" in text
+
+
 def test_damaged_leftovers_are_ignored(tmp_path: Path) -> None:
     counting = Counting()
     (tmp_path / "counting.json").write_text("{", encoding="utf-8")
@@ -276,6 +290,19 @@ def test_marked_pieces_are_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_documentation_has_the_numbers_of_the_pages() -> None:
     assert documents.main(check=True) == []
+
+
+@pytest.mark.parametrize("path", sorted(PAGES.glob("*.json")), ids=lambda one: one.stem)
+def test_pages_store_versions_and_commits_or_say_that_they_are_old(path: Path) -> None:
+    state = json.loads(path.read_text(encoding="utf-8"))
+    assert {"python", "vicinal", "scikit-learn", "numpy", "scipy"} <= set(
+        state["versions"]
+    )
+    if not all(one.get("commit") for one in state["runs"]):
+        text = path.with_suffix(".md").read_text(encoding="utf-8")
+        assert any(
+            said in text for said in ("**Not rerun", "**Void, to be", "**To be run")
+        )
 
 
 def cheapest(name: str) -> tuple[Case, Outcome, float]:

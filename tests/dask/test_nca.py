@@ -277,6 +277,7 @@ def test_a_fit_that_fails_changes_nothing() -> None:
         ({"n_references": "all"}, "'n_references' parameter"),
         ({"n_components": 9}, "n_components"),
         ({"client": 5}, "must be a distributed"),
+        ({"class_prior": [1, 1, 2]}, "class_prior has no effect"),
     ],
 )
 def test_settings_that_are_wrong(setting: Any, message: str) -> None:

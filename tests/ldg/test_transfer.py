@@ -71,6 +71,37 @@ def test_the_map_is_equation_7s(alpha: float, standardize: bool) -> None:
         np.testing.assert_allclose(np.abs(mapped), np.abs(points @ vectors), atol=1e-6)
 
 
+def test_directions_beyond_the_rank_of_equation_7_are_those_of_least_variance() -> None:
+    """α = 0 and six target rows: V_t − γA_t has rank 18 in 30 features."""
+    rng = np.random.default_rng(0)
+    y_many, y_few = np.arange(120) % 3, np.arange(6) % 3
+    X_many = (
+        rng.normal(size=(120, 30)) * np.linspace(1, 3, 30) + 3 * np.eye(3, 30)[y_many]
+    )
+    X_few = rng.normal(size=(6, 30)) + 3 * np.eye(3, 30)[y_few]
+    turn = np.linalg.qr(rng.normal(size=(30, 30)))[0]
+    settings: dict[str, Any] = {"n_neighbors": 6, "gamma": 0.6, "alpha": 0.0}
+    model, turned = (
+        TransferLDG(20, standardize=False, **settings).fit(
+            X_few @ B, y_few, X_source=X_many @ B, y_source=y_many
+        )
+        for B in (np.eye(30), turn)
+    )
+    np.testing.assert_allclose(
+        np.abs(turned.components_ @ turn.T), np.abs(model.components_), atol=1e-6
+    )
+    V, A = transfer_scatters(X_few, y_few, X_many, y_many, 6, model.var_floor)
+    values, vectors = np.linalg.eigh(V - 0.6 * A)
+    null = vectors[:, np.abs(values) < 1e-10]
+    assert null.shape[1] == 12
+    tied = np.flatnonzero(np.abs(model.eigenvalues_) < 1e-10)
+    assert len(tied) > 3
+    both = np.vstack([X_many, X_few])
+    expected = np.linalg.eigvalsh(np.cov((both @ null).T, bias=True))
+    found = (both @ model.components_[tied].T).var(axis=0)
+    np.testing.assert_allclose(found, expected[: len(tied)])
+
+
 def test_prediction_is_3nn_over_both_domains() -> None:
     model = TransferLDG(random_state=0).fit(X, y, **SOURCE)
     knn = KNeighborsClassifier(3).fit(

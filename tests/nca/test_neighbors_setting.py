@@ -50,3 +50,13 @@ def test_as_many_neighbors_as_points_is_all_of_them() -> None:
     every = NCA(2, random_state=0, max_iter=15, tol=1e-2).fit(X, y)
     np.testing.assert_array_equal(truncated.components_, every.components_)
     assert truncated.truncated_mass_ == 0
+
+
+@ignore_convergence
+def test_more_neighbors_than_are_listed_are_warned_of() -> None:
+    points = np.random.default_rng(0).normal(size=(6000, 1))
+    labels = (points[:, 0] > 0).astype(int)
+    nca = NCA(1, n_neighbors=3000, max_iter=1, tol=1.0)
+    with pytest.warns(UserWarning, match="sums run over all pairs"):
+        nca.fit(points, labels)
+    assert nca.truncated_mass_ == 0

@@ -48,6 +48,39 @@ def test_steps_are_those_of_the_thesis() -> None:
     assert len(found.curve) == 3
 
 
+def test_t_0_is_the_one_that_suits_held_out_rows_best() -> None:
+    """One pass from the start for each t_0, judged by the p_i of held-out rows."""
+    points, classes, eta_0, size = X[::3, :4], y[::3], 50.0, 10
+    n, start = len(points), 0.5 * np.eye(2, 4)
+    mean = gradient_of(np.arange(n), points, classes, start) / n
+    unit = eta_0 * np.linalg.norm(start) / np.linalg.norm(mean)
+    order = np.random.default_rng(4).permutation(n)
+    held, learn = order[: n // 10], np.sort(order[n // 10 :])
+    scores = {}
+    for k in range(11):
+        A, t = start, eta_0 / 1.6 * 2**k
+        batches = np.random.default_rng(4).permutation(len(learn))
+        for first in range(0, len(learn), size):
+            batch = batches[first : first + size]
+            step = gradient_of(batch, points[learn], classes[learn], A) / len(batch)
+            A, t = A + unit / t * step, t + 1
+        squares = np.square((points[held, None] - points) @ A.T).sum(axis=2)
+        squares[np.arange(len(held)), held] = np.inf
+        p = np.array([softmax(-of) for of in squares])
+        same = classes[held, None] == classes
+        scores[eta_0 / 1.6 * 2**k] = (p * same).sum(axis=1).mean()
+    best = max(scores, key=lambda t_0: scores[t_0])
+    assert best not in (min(scores), max(scores))
+    objective = NCAObjective(points, classes)
+    given, searched = (
+        StochasticGradient(3, size, eta_0, t_0, seed=4).maximize(
+            objective, start, lambda *_: False
+        )
+        for t_0 in (best, None)
+    )
+    np.testing.assert_array_equal(searched.x, given.x)
+
+
 def test_the_search_for_t_0_suits_the_unit_of_the_data() -> None:
     f = []
     for unit in (0.5, 1.0, 2.0):

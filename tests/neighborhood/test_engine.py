@@ -19,7 +19,6 @@ from vicinal.neighborhood import (
     laplacian_product,
     log_matches,
     perplexities,
-    row_values,
     soft_matches,
     squared_errors,
 )
@@ -108,7 +107,8 @@ def test_queries_see_what_they_see_among_all(rule: MakeRule) -> None:
     seen = laplacian_product(Z, rule(y, np.float64), 2, queries).values
     among_all = laplacian_product(Z, rule(y, np.float64)).values[queries]
     np.testing.assert_allclose(seen, among_all, rtol=1e-12)
-    np.testing.assert_array_equal(row_values(Z, rule(y, np.float64), 1, queries), seen)
+    alone = laplacian_product(Z, rule(y, np.float64), 1, queries, values_only=True)
+    np.testing.assert_array_equal(alone.values, seen)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -211,10 +211,15 @@ def test_average_is_over_soft_neighbours(dtype: Any) -> None:
         np.testing.assert_allclose(means, expected_means, atol=tolerance)
 
 
+def effective_neighbors(Z: Any, masses: NeighborWeights, n_threads: int = 1) -> Any:
+    rule = perplexities(masses)
+    return laplacian_product(Z, rule, n_threads, values_only=True).values
+
+
 def test_perplexity_counts_neighbours() -> None:
     # Three points at one place, far from two at another: each sees 2 others, or 1.
     Z = np.array([[0.0], [0], [0], [1e3], [1e3]])
-    seen = row_values(Z, perplexities(ones(5, np.float64)))
+    seen = effective_neighbors(Z, ones(5, np.float64))
     np.testing.assert_allclose(seen, [2, 2, 2, 1, 1])
     rng = np.random.default_rng(1)
     Z = rng.normal(size=(400, 2))
@@ -222,7 +227,7 @@ def test_perplexity_counts_neighbours() -> None:
     p /= p.sum(axis=1, keepdims=True)
     entropy = -(p * np.log(p + 1e-300)).sum(axis=1)
     np.testing.assert_allclose(
-        row_values(Z, perplexities(ones(400, np.float64)), 2),
+        effective_neighbors(Z, ones(400, np.float64), 2),
         np.exp(entropy),
         rtol=1e-9,
     )
@@ -233,8 +238,8 @@ def test_copies_of_a_point_count_as_neighbours_of_each_other() -> None:
     Z, counts = np.array([[0.0], [1.0], [0.5]]), np.array([3, 2, 1])
     masses = NeighborWeights.build(counts, np.ones(3), np.dtype(np.float64))
     repeated = np.repeat(Z, counts, axis=0)
-    seen = row_values(repeated, perplexities(ones(6, np.float64)))
-    np.testing.assert_allclose(row_values(Z, perplexities(masses)), seen[[0, 3, 5]])
+    seen = effective_neighbors(repeated, ones(6, np.float64))
+    np.testing.assert_allclose(effective_neighbors(Z, masses), seen[[0, 3, 5]])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -246,4 +251,4 @@ def test_distances_that_overflow_are_an_error_not_nan(dtype: Any) -> None:
 
 def test_values_have_the_type_of_the_points() -> None:
     Z = np.random.default_rng(0).normal(size=(5, 1)).astype(np.float32)
-    assert row_values(Z, perplexities(ones(5, np.float32))).dtype == np.float32
+    assert effective_neighbors(Z, ones(5, np.float32)).dtype == np.float32

@@ -111,7 +111,7 @@ def test_too_many_categories_for_a_column_each(settings: dict[str, Any]) -> None
 def test_another_frame() -> None:
     frame, labels = mixed(40)
     model = NeuralNCAClassifier(max_iter=2).fit(frame, labels)
-    with pytest.raises(ValueError, match="feature names"):
+    with pytest.raises(ValueError, match="no column 'kind'"):
         model.predict(frame.rename(columns={"kind": "sort"}))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
-from vicinal.neural._columns import ColumnSizes  # noqa: E402
+from vicinal.base.columns import ColumnSizes  # noqa: E402
 from vicinal.neural._network import (  # noqa: E402
     CategoryEmbedding,
     PeriodicEmbedding,

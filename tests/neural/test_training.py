@@ -11,17 +11,14 @@ from sklearn.exceptions import ConvergenceWarning
 torch = pytest.importorskip("torch")
 from tests.neural.data import waves  # noqa: E402
 from tests.neural.modules import Breaks  # noqa: E402
+from vicinal.base.selection import hold_out  # noqa: E402
 from vicinal.neural import (  # noqa: E402
     NeuralNCA,
     NeuralNCAClassifier,
     NeuralNCARegressor,
     _members,
 )
-from vicinal.neural._training import (  # noqa: E402
-    draw_others,
-    hold_out,
-    warm_cosine,
-)
+from vicinal.neural._training import draw_others, warm_cosine  # noqa: E402
 
 X, y = waves()
 MODEL = NeuralNCAClassifier(16, n_estimators=1, random_state=0, n_jobs=1)

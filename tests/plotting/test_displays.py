@@ -5,6 +5,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.colors import to_rgba
 from sklearn.datasets import load_digits, load_iris
@@ -14,7 +15,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from vicinal import LDG, NCA, compare
+from vicinal import LDG, NCA, TableNCAClassifier, compare
 from vicinal.plotting import (
     PALETTE,
     ComparisonDisplay,
@@ -22,6 +23,7 @@ from vicinal.plotting import (
     EmbeddingDisplay,
     MetricDisplay,
     NeighborsDisplay,
+    ShapeDisplay,
 )
 
 X, y = load_iris(return_X_y=True)
@@ -255,3 +257,19 @@ def test_long_names_are_not_cut_at_the_edge() -> None:
     display.figure_.canvas.draw()
     for label in display.ax_.get_yticklabels():
         assert label.get_window_extent().x0 >= 0
+
+
+def test_curves_of_an_additive_metric() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=80), "b": rng.choice(["u", "v"], 80)})
+    labels = frame["a"] > 0
+    frame.loc[:3, "a"] = np.nan
+    model = TableNCAClassifier(4, max_iter=3, random_state=0).fit(frame, labels)
+    display = ShapeDisplay.from_estimator(model, n_directions=1)
+    assert [ax.get_title() for ax in display.axes_] == ["a", "b"]
+    _, values, _ = model.shape_functions()[0]
+    line, gap = display.axes_[0].get_lines()
+    assert len(line.get_xdata()) == len(values) - 1  # but the missing value
+    assert gap.get_linestyle() == ":"
+    named = [one.get_text() for one in display.axes_[1].get_xticklabels()]
+    assert named == ["u", "v"]

@@ -128,6 +128,17 @@ def test_bold_driver_follows_its_rule() -> None:
     )
 
 
+def test_a_bold_driver_that_does_not_grow_has_a_fixed_rate() -> None:
+    """A ← A + η ∂f/∂A of the thesis (algorithm 3.1), with one η throughout."""
+    solver = BoldDriver(max_iter=20, tol=0, first_step=0.01, rho=1.0)
+    found = solver.maximize(Hill(), START, go_on).x
+    gradient = Hill().value_and_gradient(START)[1]
+    eta, A = 0.01 * np.linalg.norm(START) / np.linalg.norm(gradient), START
+    for _ in range(20):
+        A = A + eta * Hill().value_and_gradient(A)[1]
+    np.testing.assert_allclose(found, A)
+
+
 def test_bold_driver_is_not_stopped_by_steps_taken_back() -> None:
     solver = BoldDriver(max_iter=1000, tol=1e-9, first_step=1e4)
     solution = solver.maximize(Hill(), START, go_on)

@@ -181,8 +181,8 @@ def spread(
         Number of threads; the result is bitwise identical for any number.
     """
     n, n_features = X.shape
-    noise = rounding(X)
     if n < n_features:  # the covariance would be larger than the points
+        noise = rounding(X)
         residuals = within_class_residuals(X, codes, weights)
         units = deviations(residuals, X)
         varying = units > 0
@@ -192,6 +192,7 @@ def spread(
         variances, axes = sizes[::-1] ** 2 / n, rows[::-1].T
     else:
         C, unit = covariance(X, codes, weights, n_threads)
+        noise = 8 * float(np.finfo(X.dtype).eps) * unit  # at least `rounding`
         found = np.sqrt(np.diag(C))
         units = np.where(unit * found > noise, unit * found, 0.0)
         varying = units > 0
@@ -315,9 +316,10 @@ def discriminant_rows(
     """
     white = within.whitening()
     n_axes = white.shape[1]
-    apart = (class_means(X, codes, weights) - mean(X, weights)) @ white
+    means, class_sizes = class_means(X, codes, weights), np.bincount(codes, weights)
+    apart = (means - class_sizes @ means / class_sizes.sum()) @ white
     if class_weight == "size":
-        apart *= np.sqrt(np.bincount(codes, weights))[:, None]
+        apart *= np.sqrt(class_sizes)[:, None]
     sizes, directions = np.linalg.svd(apart, full_matrices=False)[1:]
     kept = sizes > 1e-10 * max(sizes.max(initial=0), 1e-300)
     # The weighted deviations of the class means sum to zero.

@@ -4,12 +4,12 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import joblib
 import numpy as np
@@ -40,6 +40,8 @@ __all__ = [
     "Monitor",
     "check_sample_weight",
     "encoded",
+    "init_like",
+    "init_of",
     "labeled",
     "unchanged_on_error",
     "unscale_components",
@@ -48,7 +50,7 @@ __all__ = [
 ]
 
 
-def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+def warn_caller(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Warn at the first line outside of this package, scikit-learn and joblib."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
@@ -173,6 +175,7 @@ class _NoContext:
         return False
 
 
+@dataclass(eq=False)
 class Monitor:
     """Observer of the iterations of one fit; a solver calls it after each.
 
@@ -195,59 +198,62 @@ class Monitor:
         Whether the curve is an estimate; if so, the latest map is kept.
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        start: FloatArray,
-        state: Callable[[FloatArray], dict[str, Any]],
-        solver: Any = None,
-        noisy: bool = False,
-    ) -> None:
-        self.components = self._current = start
-        self.n_iter = 0
-        self.curve: list[float] = []
-        self._estimator = estimator
-        self._state = state
-        self._solver = solver
-        self._noisy = noisy
-        self._data = {"estimator": estimator, "X": X, "y": y}
-        self._callback: Callable[[FloatArray, int], object] | None = estimator.callback
-        self._context = estimator._init_callback_context(
-            max_subtasks=estimator.max_iter
-        )
-        self._task: Any = None
-        self._began = self._ticked = time.perf_counter()
+    estimator: Any
+    X: Any
+    y: Any
+    start: FloatArray
+    state: Callable[[FloatArray], dict[str, Any]]
+    solver: Any = None
+    noisy: bool = False
+    n_iter: int = field(default=0, init=False)
+    curve: list[float] = field(default_factory=list, init=False)
 
-    def __enter__(self) -> Self:
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Tell callbacks of the begin and end of the fit, and print its progress."""
+        est = self.estimator
+        self.components = self._current = self.start
+        self._data = {"estimator": est, "X": self.X, "y": self.y}
+        self._context = est._init_callback_context(max_subtasks=est.max_iter)
         self._context.call_on_fit_task_begin(**self._data)
-        self._task = self._context.subcontext(task_name="iteration")
+        self._task: Any = self._context.subcontext(task_name="iteration")
         self._task.call_on_fit_task_begin(**self._data)
-        if self._estimator.verbose:
-            if self._solver is not None:
-                name = type(self._solver).__name__
-                name = getattr(self._solver, "description", name)
-                name = self._solver if isinstance(self._solver, str) else name
-                say(self._estimator, f"solver {name}")
+        self._began = self._ticked = time.perf_counter()
+        if est.verbose:
+            if self.solver is not None:
+                name = type(self.solver).__name__
+                name = getattr(self.solver, "description", name)
+                say(
+                    est,
+                    f"solver {self.solver if isinstance(self.solver, str) else name}",
+                )
             titles = f"{'iteration':>10} {'objective':>16} {'seconds':>9} {'left':>9}"
-            say(self._estimator, titles)
-        return self
+            say(est, titles)
+        try:
+            yield
+        finally:
+            if self._task is not None:  # an iteration that was announced and not run
+                self._task.call_on_fit_task_end(estimator=est)
+        if est.verbose:
+            say(est, f"took {time.perf_counter() - self._began:.2f} s")
+        self._context.call_on_fit_task_end(
+            **self._data, reconstruction_attributes=self._as_if_fitted
+        )
 
     def __call__(self, components: FloatArray, curve: list[float]) -> bool:
         """Record an iteration; return True to stop the solver."""
         self.curve = curve
         self.n_iter += 1
         self._current = components
-        if self._noisy or curve[-1] >= max(curve):
+        if self.noisy or curve[-1] >= max(curve):
             self.components = components
-        if self._estimator.verbose:
+        if self.estimator.verbose:
             now = time.perf_counter()
             # An upper bound: many solvers stop before all iterations are done.
             pace = (now - self._began) / self.n_iter
-            left = pace * (self._estimator.max_iter - self.n_iter)
+            left = pace * (self.estimator.max_iter - self.n_iter)
             say(
-                self._estimator,
+                self.estimator,
                 f"{self.n_iter:>10} {curve[-1]:>16.6e} {now - self._ticked:>9.3f} "
                 f"{left:>9.1f}",
             )
@@ -258,35 +264,19 @@ class Monitor:
                 **self._data, reconstruction_attributes=self._as_if_fitted
             )
         )
-        if self._callback is not None:
+        if self.estimator.callback is not None:
             try:
-                self._callback(components.ravel(), self.n_iter)
+                self.estimator.callback(components.ravel(), self.n_iter)
             except StopIteration:
                 stop = True
-        if not stop and self.n_iter < self._estimator.max_iter:
+        if not stop and self.n_iter < self.estimator.max_iter:
             self._task = self._context.subcontext(task_name="iteration")
             self._task.call_on_fit_task_begin(**self._data)
         return stop
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._task is not None:  # an iteration that was announced and not run
-            self._task.call_on_fit_task_end(estimator=self._estimator)
-        if kind is None:
-            if self._estimator.verbose:
-                seconds = time.perf_counter() - self._began
-                say(self._estimator, f"took {seconds:.2f} s")
-            self._context.call_on_fit_task_end(
-                **self._data, reconstruction_attributes=self._as_if_fitted
-            )
-
     def _as_if_fitted(self) -> dict[str, Any]:
         """Return the attributes that make a copy of the estimator usable."""
-        return {**self._state(self._current), "n_iter_": self.n_iter}
+        return {**self.state(self._current), "n_iter_": self.n_iter}
 
 
 def say(est: Any, line: str) -> None:
@@ -452,3 +442,53 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     @property
     def _n_features_out(self) -> int:
         return self.components_.shape[0]
+
+
+def init_of(parameters: Iterable[Parameter]) -> Callable[..., None]:
+    """Return an `__init__` that stores its arguments as scikit-learn expects.
+
+    Parameters
+    ----------
+    parameters : iterable of Parameter
+        The parameters after `self`; all have defaults.
+    """
+    owner = Parameter("self", Parameter.POSITIONAL_ONLY)
+    full = Signature([owner, *parameters])
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        try:
+            bound = full.bind(self, *args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{type(self).__name__}() {error}") from None
+        bound.apply_defaults()
+        del bound.arguments["self"]
+        vars(self).update(bound.arguments)
+
+    # scikit-learn's get_params reads the names from here.
+    __init__.__signature__ = full  # type: ignore[attr-defined]
+    return __init__
+
+
+def init_like(
+    other: type, *, without: Sequence[str] = (), **more: Any
+) -> Callable[..., None]:
+    """Return an `__init__` with the parameters of another class.
+
+    Parameters
+    ----------
+    other : type
+        The class.
+    without : sequence of str, default=()
+        Its parameters that do not apply.
+    **more
+        Other defaults of its parameters, and further parameters with their defaults.
+    """
+    known = signature(other).parameters
+    kept = [
+        one.replace(default=more.pop(name, one.default))
+        for name, one in known.items()
+        if name not in without
+    ]
+    for name, default in more.items():
+        kept.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default))
+    return init_of(kept)

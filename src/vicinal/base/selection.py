@@ -59,6 +59,27 @@ def held_out(
             yield held
 
 
+def hold_out(
+    keys: Any, fraction: float, rng: np.random.Generator, min_rows: int = 5
+) -> IntArray:
+    """Return rows to hold out, spread evenly over classes or over numeric targets.
+
+    One row of each class stays, so that no class is lost, and two rows stay in any
+    case. No rows are held out if they would be fewer than `min_rows`.
+    """
+    n = len(keys)
+    order = np.lexsort((rng.random(n), keys))
+    places = np.arange(rng.random(), n * fraction, 1.0) / fraction
+    chosen = np.zeros(n, dtype=bool)
+    chosen[np.minimum(places.astype(int), n - 1)] = True
+    if np.asarray(keys).dtype.kind in "iu":
+        chosen[np.unique(np.asarray(keys)[order], return_index=True)[1]] = False
+    found = order[chosen]
+    if n - len(found) < 2:
+        found = rng.permutation(found)[: max(n - 2, 0)]
+    return np.sort(found) if len(found) >= min_rows else found[:0]
+
+
 def nearest_points(
     queries: FloatArray,
     points: FloatArray,
@@ -214,12 +235,7 @@ def one_standard_error_choice(scores: NDArray[Any], default: int | None = None) 
     return int(good.argmax())
 
 
-def climb(
-    score: Callable[[int], float],
-    n: int,
-    starts: Sequence[int] = (0,),
-    patience: int = 1,
-) -> int:
+def climb(score: Callable[[int], float], n: int, starts: Sequence[int] = (0,)) -> int:
     """Return the best candidate of a path, by hill climbing from the best start.
 
     Parameters
@@ -230,17 +246,12 @@ def climb(
         Number of candidates.
     starts : sequence of int, default=(0,)
         Candidates to try first.
-    patience : int, default=1
-        Number of candidates in a row that are no better before a direction is left.
     """
     known = cache(score)
     best = max(starts, key=known)
     for step in (1, -1):
-        k = best
-        while 0 <= k + step < n and abs(k - best) < patience:
-            k += step
-            if known(k) > known(best):
-                best = k
+        while 0 <= best + step < n and known(best + step) > known(best):
+            best += step
     return best
 
 

@@ -300,7 +300,8 @@ def fit_map(
         return {"components_": unscale_components(rows, span.unit, X.dtype)}
 
     solver = solver or LBFGS(estimator.max_iter, estimator.tol)
-    with Monitor(estimator, X, codes, start, attributes_of) as monitor:
+    monitor = Monitor(estimator, X, codes, start, attributes_of)
+    with monitor.running():
         result = solver.maximize(objective, start, monitor)
     vars(estimator).update(attributes_of(result.x))
     set_solution(estimator, result)

@@ -64,9 +64,9 @@ array-like, default="auto"
     regularization : float, default=0.5
         r, between 0 and 1: the weight of the distances to target neighbors relative
         to impostors. 1 − r is the μ of [2]_.
-    batch_size : int, "auto" or None, default="auto"
+    batch_size : int, "all" or "auto", default="auto"
         Number of random points in each of an iteration's ten steps, with impostors
-        from all rows; None is L-BFGS over all points. "auto" is None up to 100,000
+        from all rows; "all" is L-BFGS over all points. "auto" is "all" up to 100,000
         rows, then 1,024. Mini-batches run for `max_iter` iterations and ignore `tol`.
     max_iter : int, default=50
         Maximum number of iterations.
@@ -143,7 +143,7 @@ array-like, default="auto"
         **GRADIENT_CONSTRAINTS,
         "n_neighbors": [at_least_one],
         "regularization": [Interval(Real, 0, 1, closed="neither")],
-        "batch_size": [at_least_one, StrOptions({"auto"}), None],
+        "batch_size": [at_least_one, StrOptions({"all", "auto"})],
     }
 
     n_neighbors: int = 3
@@ -151,7 +151,7 @@ array-like, default="auto"
     n_components: int | None = None
     init: str | ArrayLike = "auto"
     regularization: float = 0.5
-    batch_size: int | str | None = "auto"
+    batch_size: int | str = "auto"
     max_iter: int = 50
     tol: float = 1e-3
     callback: Callable[[FloatArray, int], object] | None = None
@@ -187,18 +187,18 @@ array-like, default="auto"
             random_state = check_random_state(self.random_state)
             seed = int(random_state.randint(2**31 - 1))
             n, batch_size = len(X), self.batch_size
-            if isinstance(batch_size, str):
-                batch_size = None if n <= 100_000 else 1_024
+            if batch_size == "auto":
+                batch_size = "all" if n <= 100_000 else 1_024
             span = unit_span(X)
             objective = LMNNObjective(
                 span.coordinates,
                 codes,
                 self.n_neighbors,
                 regularization=self.regularization,
-                keep_lists=batch_size is None and n > FEW_ROWS,
+                keep_lists=batch_size == "all" and n > FEW_ROWS,
                 n_jobs=self.n_jobs,
             )
-            if batch_size is None:
+            if batch_size == "all":
                 objective.find_targets()
             # The terms of up to 512 points scale the start.
             rng = np.random.default_rng(seed)
@@ -212,7 +212,7 @@ array-like, default="auto"
             )
             problem: Any = objective
             solver: Any = None
-            if batch_size is not None:
+            if not isinstance(batch_size, str):
                 problem = MinibatchLMNN(objective, min(n, batch_size))
                 solver = Stochastic(self.max_iter, seed, steps=10)
             elif n > FEW_ROWS:

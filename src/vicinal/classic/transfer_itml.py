@@ -8,12 +8,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
-from vicinal._signatures import init_like
 from vicinal._typing import FLOATS
 from vicinal.base.linalg import source_of
 from vicinal.base.metric import (
     LinearMetric,
     encoded,
+    init_like,
     validate_data,
 )
 from vicinal.classic.itml import ITML, learn_from_drawn_pairs

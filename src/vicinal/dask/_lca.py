@@ -11,9 +11,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 import vicinal.lca
-from vicinal._signatures import init_like
 from vicinal._typing import FloatArray
-from vicinal.base.metric import LinearMetric
+from vicinal.base.metric import LinearMetric, init_like
 from vicinal.dask._chunks import Centering, add_each
 from vicinal.dask._estimator import DaskMixin
 from vicinal.dask._sampling import QUERIES_PER_TASK, Pool, Share, draw_sample
@@ -61,8 +60,13 @@ class ClusterLCA(vicinal.lca.LCA):
         if not isinstance(data, ChunkedData):
             return super()._em(data, m_step, start, on_iteration, seed)
         tasks = data.chunks.tasks
-        batch_size = int(self.batch_size or 4 * QUERIES_PER_TASK)
-        n_references = int(self.n_references or N_REFERENCES)
+        sizes = self.batch_size, self.n_references
+        batch_size, n_references = (
+            default if size == "auto" else int(size)
+            for size, default in zip(
+                sizes, (4 * QUERIES_PER_TASK, N_REFERENCES), strict=True
+            )
+        )
         sampling = Sampling(
             batch_size, n_references, self.discount, self.rescale, self.debias
         )
@@ -153,10 +157,10 @@ class LCA(DaskMixin, OutlierMixin, LinearMetric):
 rtol, warm_start, max_iter, tol, callback, verbose, random_state, n_jobs
         As for :class:`vicinal.LCA`, without covariance="local", which needs all rows in
         memory; contamination is a share of the rows that have a kernel.
-    batch_size : int or None, default=None
-        The locations of an update, in tasks of about 1,024; None is 4,096.
-    n_references : int or None, default=None
-        The neighbors of each location; None is the paper's 3,000.
+    batch_size : int or "auto", default="auto"
+        The locations of an update, in tasks of about 1,024; "auto" is 4,096.
+    n_references : int or "auto", default="auto"
+        The neighbors of each location; "auto" is the paper's 3,000.
     client : distributed.Client or None, default=None
         As for :class:`vicinal.dask.NCA`.
 
@@ -195,8 +199,14 @@ offset_, n_features_in_, feature_names_in_
         **vicinal.lca.LCA._parameter_constraints,
         "covariance": [StrOptions({"full", "diagonal", "spherical", "low-rank"})],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
-        "n_references": [Interval(Integral, 1, None, closed="left"), None],
+        "batch_size": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+        ],
+        "n_references": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+        ],
         "client": "no_validation",
     }
 

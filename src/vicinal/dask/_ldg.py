@@ -10,10 +10,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 import vicinal.ldg
-from vicinal._signatures import init_like
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.linalg import axes_of_scatter
-from vicinal.base.metric import LinearMetric
+from vicinal.base.metric import LinearMetric, init_like
 from vicinal.dask._chunks import Centering, add_each, row_blocks
 from vicinal.dask._estimator import DaskMixin
 from vicinal.dask._sampling import Rows, draw_sample

@@ -13,9 +13,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 import vicinal.nca
-from vicinal._signatures import init_like
 from vicinal._typing import FloatArray
-from vicinal.base.metric import LinearMetric
+from vicinal.base.metric import LinearMetric, init_like
 from vicinal.dask._estimator import DaskMixin
 from vicinal.dask._sampling import (
     POOL_BYTES,
@@ -30,17 +29,16 @@ from vicinal.dask._tasks import freed_memory_kept
 from vicinal.nca import (
     ClassProblem,
     Run,
+    class_prior,
     fitted_scale,
     learn,
     queries_of_all,
     sample_size,
     seed_of,
-    store,
     warn_unless_learned,
 )
 from vicinal.neighborhood import center_float32, single_threaded_blas
 from vicinal.objectives import MinibatchSampler, NCAObjective
-from vicinal.objectives.nca import check_class_prior
 from vicinal.optimize import Adam, Progress, average, take_steps
 
 _NEEDS_ALL_ROWS = (
@@ -149,8 +147,9 @@ n_features_in_, feature_names_in_
             n, n_features = chunks.shape
             n_sample = sample_size(n, n_features, chunks.dtype.itemsize)
             sample: Rows = chunks.tasks.result(draw_sample(chunks, n_sample, rng))
-            sizes = chunks.counts.sum(axis=0)
-            prior = check_class_prior(local.class_prior, sizes)
+            sizes = chunks.counts.sum(axis=0, dtype=np.float64)
+            every = np.arange(len(sizes))
+            prior = class_prior(local, chunks.classes, every, every, sizes)
             problem = ClassProblem(
                 sample.X,
                 np.ones(len(sample)),
@@ -301,15 +300,19 @@ class ClusterRun(Run):
         )
         found = {
             "effective_neighbors_": perplexities,
-            **est._attributes_of(self.problem, factor * A),
             "n_iter_": result.nit,
             "objective_curve_": np.array(result.curve),
         }
         if is_classifier(est):
-            found |= est._voters(voters, rows.X * rows.X.dtype.type(factor))
+            points = rows.X * rows.X.dtype.type(factor)
+            found |= est._attributes_of(voters, factor * A, points)
+        else:
+            found |= est._attributes_of(self.problem, factor * A)
         if self.selected is not None:
             found |= {"init_": self.selected.init, "alpha_": self.selected.alpha}
-        store(est, found)
+        for name in est._optional_attributes:
+            vars(est).pop(name, None)
+        vars(est).update(found)
 
 
 def steps_of_share(
@@ -353,12 +356,12 @@ class LocalSGD:
     pool : Pool
         The shares.
     sizes, prior : ndarray of shape (n_classes,)
-        Number of rows of each class, and p(c).
+        Number of rows of each class, and p(c); None if the objective has no prior.
     """
 
     pool: Pool
     sizes: FloatArray
-    prior: FloatArray
+    prior: FloatArray | None
 
     def __call__(
         self,

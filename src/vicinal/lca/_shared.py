@@ -41,6 +41,20 @@ at_least_one = Interval(Integral, 1, None, closed="left")
 at_least_zero = Interval(Real, 0, None, closed="left")
 
 
+class UnreliableDensityWarning(ConvergenceWarning):
+    """Properties of the data make the density unreliable.
+
+    Attributes
+    ----------
+    columns : list of int
+        The features whose few values are far apart relative to the kernels.
+    """
+
+    def __init__(self, text: str, columns: list[int]) -> None:
+        super().__init__(text)
+        self.columns = columns
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
     """Base of the estimators that maximize the leave-one-out likelihood by EM.
@@ -49,8 +63,8 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "batch_size": [at_least_one, StrOptions({"all"}), None],
-        "n_references": [at_least_one, StrOptions({"all"}), None],
+        "batch_size": [at_least_one, StrOptions({"all", "auto"})],
+        "n_references": [at_least_one, StrOptions({"all", "auto"})],
         "discount": [Interval(Real, 0, 1, closed="left")],
         "rescale": ["boolean"],
         "debias": ["boolean"],
@@ -75,8 +89,8 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
         "covariances_",
         "background_weight_",
     )
-    batch_size: int | str | None = None
-    n_references: int | str | None = None
+    batch_size: int | str = "auto"
+    n_references: int | str = "auto"
     discount: float = 0.6
     rescale: bool = True
     debias: bool = True
@@ -118,7 +132,7 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
 
     def _sampling(self, data: ScaledData) -> Sampling | None:
         """Return the samples of mini-batches; None if all pairs are used."""
-        whole: tuple[Any, ...] = ("all", None) if len(data.U) <= N_EXACT else ("all",)
+        whole: tuple[Any, ...] = ("all", "auto") if len(data.U) <= N_EXACT else ("all",)
         if self.batch_size in whole and self.n_references in whole:
             return None
         return sampling_of(self, data.U.shape)
@@ -172,7 +186,7 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
             return monitor(components, curve.tolist())
 
         try:
-            with monitor:
+            with monitor.running():
                 latest = self._em(data, m_step, start, on_iteration)
         except KeyboardInterrupt:
             if self.warm_start and latest.curve:
@@ -300,7 +314,8 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
             # The directions in which the ridge keeps the kernel from collapsing.
             held = result.local_scatter + np.diag(ridge)
             n_held = directions_below(held, 2 * least)
-        alphas, reasons = " and ".join(self._alphas), []
+        alphas, reasons = " and ".join(self._alphas), list[str]()
+        few = [] if ridge is None else _columns_of_few_values(data.U, kernel)
         if n := kernel.n_floored or n_held:
             kept = "There a small ridge determines its width"
             remedy = "drop such columns before you compare log-densities"
@@ -313,7 +328,7 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
                 "columns of few values, constant or collinear columns, and fewer rows "
                 f"than columns. {kept}. Drop duplicates, or {remedy}."
             )
-        if ridge is not None and len(few := _columns_of_few_values(data.U, kernel)):
+        if few:
             names = getattr(self, "feature_names_in_", np.arange(data.U.shape[1]))
             listed = ", ".join(str(name) for name in names[few[:5]])
             if len(few) > 5:
@@ -334,7 +349,7 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
                 "you split the rows."
             )
         if reasons:
-            warn_caller(" ".join(reasons), ConvergenceWarning)
+            warn_caller(UnreliableDensityWarning(" ".join(reasons), few))
 
     # The density
 

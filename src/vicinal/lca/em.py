@@ -19,9 +19,9 @@ from vicinal.neighborhood import (
     NeighborWeights,
     back_project,
     float32_resolves,
+    laplacian_product,
     project,
     responsibilities,
-    row_values,
     scatter,
 )
 
@@ -146,7 +146,8 @@ def log_means(
     ones = np.ones(len(Z))
     weights = ones if counts is None else counts
     rule = responsibilities(NeighborWeights.build(ones, weights, Z.dtype))
-    sums = row_values(Z, rule, n_threads, queries).astype(np.float64)
+    sums = laplacian_product(Z, rule, n_threads, queries, values_only=True).values
+    sums = sums.astype(np.float64)
     if counts is None:
         return sums - np.log(len(U) - 1)
     own = counts if queries is None else counts[queries]
@@ -480,12 +481,12 @@ def sampling_of(estimator: Any, shape: tuple[int, ...]) -> Sampling:
     """Return the samples for points of this shape and the parameters of `LCA`."""
     n, d = shape
     batch_size, n_references = estimator.batch_size, estimator.n_references
-    if batch_size is None:
+    if batch_size == "auto":
         # Each update maps its references anew: many locations should share them. The
         # paper has 100 (section 6.3). Four per feature keep C_L far from degenerate,
         # and more than 1000 updates per pass add little (docs/lca.md, "Many points").
         batch_size = max(100, 4 * d, n // 1000)
-    if n_references is None:
+    if n_references == "auto":
         n_references = N_REFERENCES
     B, N = (n if k == "all" else min(int(k), n) for k in (batch_size, n_references))
     return Sampling(B, N, estimator.discount, estimator.rescale, estimator.debias)

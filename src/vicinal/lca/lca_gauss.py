@@ -224,13 +224,13 @@ class LCAGauss(ParzenMetric):
     alpha_global : float or "auto", default="auto"
         ν added to the global covariance C_G. "auto" chooses it for a single Gaussian by
         its leave-one-out likelihood, in units of each feature's variance.
-    batch_size : int, "all" or None, default=None
-        B, the locations of an update in the fast form (section 5). None is "all" up to
-        20,000 points. Beyond, it is the maximum of the paper's 100, 4 per feature and a
-        thousandth of the points.
-    n_references : int, "all" or None, default=None
+    batch_size : int, "all" or "auto", default="auto"
+        B, the locations of an update in the fast form (section 5). "auto" is "all" up
+        to 20,000 points. Beyond, it is the maximum of the paper's 100, 4 per feature
+        and a thousandth of the points.
+    n_references : int, "all" or "auto", default="auto"
         N, the random points that each of these locations has as neighbors, including
-        the location itself. None is "all" up to 20,000 points, and beyond that the
+        the location itself. "auto" is "all" up to 20,000 points, and beyond that the
         paper's 3000.
     discount : float, default=0.6
         γ: the weight that the old C_L has after a pass through the data in the fast

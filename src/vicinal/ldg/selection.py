@@ -87,7 +87,7 @@ def warn_of_small_classes(
         if size - itself < wanted
     }
     if small:
-        warn_caller(SmallClassesWarning(small, wanted))  # type: ignore[arg-type]
+        warn_caller(SmallClassesWarning(small, wanted))
 
 
 @dataclass(frozen=True)

@@ -242,11 +242,12 @@ default="empirical"
                         subset, queries, sample, gamma, of_source, matrices
                     )
                 problem = matrices(queries).mixed(of_source, alpha)
-            values, found = problem.smallest(gamma, wanted)
+            values, found = problem.smallest(gamma, problem.rank)
+            found = _ordered_null_space(values, found, both)[:, :wanted]
             directions = complete_rows(span.basis_to_features(found), wanted)
             self._store(source, target, directions, kept, classes)
             self.eigenvalues_ = np.zeros(wanted)
-            self.eigenvalues_[: len(values)] = values
+            self.eigenvalues_[: len(values)] = values[:wanted]
             self.n_neighbors_, self.gamma_, self.alpha_ = k, gamma, alpha
         return self
 
@@ -355,6 +356,24 @@ default="empirical"
             for name in ("components_", "offset_")
         )
         return points @ components.T + offset
+
+
+def _ordered_null_space(
+    values: Matrix, directions: Matrix, points: FloatArray
+) -> Matrix:
+    """Return eigenvectors, those of eigenvalue 0 by the variance of the points.
+
+    With α = 0, eq. 7 has as many terms as there are target rows and classes, often
+    fewer than features. It does not order the directions outside of their span, and
+    rounding would. Those of least variance come first: they change distances least.
+    """
+    largest = np.abs(values).max(initial=0.0)
+    null = np.abs(values) <= len(values) * np.finfo(np.float64).eps * largest
+    rest = directions[:, null]
+    mapped = (points - points.mean(axis=0, dtype=np.float64)) @ rest
+    ordered = directions.copy()
+    ordered[:, null] = rest @ np.linalg.eigh(mapped.T @ mapped)[1]
+    return ordered
 
 
 def _choose_alpha(

@@ -13,17 +13,17 @@ from vicinal.nca._initialization import seed_of as seed_of
 
 # For `vicinal.dask`, which runs the same steps on a cluster.
 from vicinal.nca._problems import ClassProblem as ClassProblem
+from vicinal.nca._problems import class_prior as class_prior
 from vicinal.nca._schedules import Annealing
+from vicinal.nca._stochastic import StochasticGradient
 from vicinal.nca._stochastic import sample_size as sample_size
 from vicinal.nca.classifier import NCAClassifier
 from vicinal.nca.nca import NCA
 from vicinal.nca.nca import Run as Run
 from vicinal.nca.nca import learn as learn
-from vicinal.nca.nca import store as store
 from vicinal.nca.nca import warn_unless_learned as warn_unless_learned
 from vicinal.nca.pairs import PairNCA
 from vicinal.nca.regressor import NCARegressor
-from vicinal.nca.stochastic_gradient import StochasticGradient
 
 __all__ = [
     "NCA",

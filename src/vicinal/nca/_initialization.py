@@ -91,11 +91,15 @@ def initial_components(
         n_classes = 0 if codes is None else int(codes.max()) + 1
         discriminant = d <= min(n_features, n_classes - 1) and n > n_classes
         init = "lda" if discriminant and not issparse(X) else plain
-    if init in ("lda", "rca"):
-        start = _from_classes(init, X, codes, d, n_threads, is_auto)
-        if start is not None:
-            return start
+    start: FloatArray
+    if is_auto and init == "lda" and codes is not None:
+        # Classes weighted by size, and whitened.
+        within = spread(X, codes, n_threads=n_threads)
+        if len(within.variances):  # some class has points that differ
+            return discriminant_rows(X, codes, within, d)
         init = plain
+    if init in ("lda", "rca"):
+        return _from_classes(init, X, codes, d, n_threads)
     if init in ("random", "small-random"):
         size = 1.0 if init == "random" else 0.01
         return size * random_state.standard_normal(size=(d, n_features))
@@ -111,17 +115,11 @@ def initial_components(
 
 
 def _from_classes(
-    init: str,
-    X: FloatArray,
-    codes: IntArray | None,
-    d: int,
-    n_threads: int,
-    is_auto: bool,
-) -> FloatArray | None:
-    """Return "lda" or "rca"; None for "auto" if no class has points that differ.
+    init: str, X: FloatArray, codes: IntArray | None, d: int, n_threads: int
+) -> FloatArray:
+    """Return "lda" or "rca".
 
-    In eq. 3.16 and 3.17 of the thesis, classes have equal weights and rows unit length;
-    "auto", as scikit-learn, weights classes by size, and whitens them.
+    In eq. 3.16 and 3.17 of the thesis, classes have equal weights and rows unit length.
     """
     if codes is None:
         raise ValueError(f"init={init!r} needs classes; use 'pca' or 'whiten' here.")
@@ -129,14 +127,10 @@ def _from_classes(
         return relevant_components(X, codes, d, n_threads=n_threads)
     within = spread(X, codes, n_threads=n_threads)
     if not len(within.variances):
-        if is_auto:
-            return None
         raise ValueError(
             "init='lda' finds no direction: no class has points that differ; use "
             "init='pca' or 'identity'."
         )
-    if is_auto:
-        return discriminant_rows(X, codes, within, d)
     rows = discriminant_rows(X, codes, within, d, class_weight="equal")
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths > 0, lengths, 1.0)
@@ -587,7 +581,9 @@ def to_perplexity(
     for high in low + np.log(2) * np.arange(1, 24):
         if excess(high) <= 0:
             root = brentq(excess, low, high, xtol=0.02)
-            return float(np.exp(_rounded(root, -np.log(distance)))) * A
+            # To one percent, since the search amplifies rounding errors.
+            middle = -np.log(distance)
+            return float(np.exp(middle + np.round(root - middle, 2))) * A
         low = high
     return A * unit
 
@@ -619,11 +615,6 @@ def rescale_init(
     if fewest <= seen <= max(0.99 * others, others - 1):  # not all points alike
         return A
     return to_perplexity(objective, A, rng)
-
-
-def _rounded(log_scale: float, origin: float) -> float:
-    """Round a scale to one percent, since the search amplifies rounding errors."""
-    return float(origin + 0.01 * np.round((log_scale - origin) / 0.01))
 
 
 def fitted_scale(
@@ -710,7 +701,8 @@ def best_loss_scale(objective: PairObjective, A: FloatArray) -> FloatArray:
         loss, bounds=around, method="bounded", options={"xatol": 0.05}
     )
     best = found.x if found.fun < losses[k] else grid[k]
-    return float(np.exp(_rounded(best, middle))) * A
+    # To one percent, since the search amplifies rounding errors.
+    return float(np.exp(middle + np.round(best - middle, 2))) * A
 
 
 def scaled_starts(

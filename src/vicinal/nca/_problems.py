@@ -119,15 +119,6 @@ class Problem:
         Z: FloatArray = self.X @ A.T
         return Z
 
-    def components(self, A: FloatArray, n_components: object) -> FloatArray:
-        """Return the map of the given features."""
-        if self.basis is not None:
-            A = A @ self.basis.T
-            if n_components is None:  # as many rows as features
-                A = self.basis @ A
-        components: FloatArray = A.astype(self.X.dtype)
-        return components
-
     def in_span(self) -> Self:
         """Return the rows in the coordinates of their span, from their mean."""
         X = self.X.astype(np.float64)

@@ -1,6 +1,7 @@
 """Start and penalty for alpha="auto": by predictions of held-out rows."""
 
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -124,15 +125,12 @@ def _choose(paths: list[Path], folds: list[Fold], est: Any = None) -> Selected:
         if all(key in path for path in paths)
     }
 
-    def mean(values: FloatArray) -> float:
-        found = float(np.average(values, weights=weights))
-        return found if np.isfinite(found) else np.inf
-
+    mean = partial(np.average, weights=weights)
     means = {key: mean(values) for key, values in losses.items()}
     if est is not None and est.verbose:
         for (init, penalty), loss in means.items():
             say(est, f"held-out loss {loss:.4f}: init {init}, penalty {penalty:g}")
-    best = min(means, key=lambda key: means[key])
+    best = min(means, key=means.__getitem__)
     for key in means:
         if key[0] != best[0]:
             continue

@@ -88,20 +88,20 @@ max_iter, tol, callback, verbose, random_state, n_jobs
     objective: Any = "log"
     alpha: float | str = "auto"
 
-    def _attributes_of(self, problem: Any, components: FloatArray) -> dict[str, Any]:
+    def _attributes_of(
+        self, problem: Any, components: FloatArray, points: FloatArray | None = None
+    ) -> dict[str, Any]:
         """Return the fitted attributes of a map, including the points that vote."""
         state = super()._attributes_of(problem, components)
-        points = problem.mapped(state["components_"])
-        return state | {"_offset": problem.offset} | self._voters(problem, points)
-
-    def _voters(self, problem: Any, points: FloatArray) -> dict[str, Any]:
-        """Return the attributes that predictions need, from mapped rows."""
+        if points is None:
+            points = problem.mapped(state["components_"])
         codes, weights = problem.codes, problem.weights
         weight_of_one = np.ones(len(codes))
         if self.objective == "class-density":
             sizes = np.bincount(codes, weights=weights)
             weight_of_one = (problem.prior / sizes)[codes]
-        return {
+        return state | {
+            "_offset": problem.offset,
             "classes_": problem.classes,
             "_codes": codes,
             "_points": points,

@@ -455,7 +455,12 @@ matrix of shape (n_samples, n_samples)
     ) -> dict[str, Any]:
         """Return the fitted attributes of a map, or of the diagonal of a map."""
         if components.ndim == 2:
-            return {"components_": problem.components(components, self.n_components)}
+            basis = problem.basis
+            if basis is not None:
+                components = components @ basis.T
+                if self.n_components is None:  # as many rows as features
+                    components = basis @ components
+            return {"components_": components.astype(problem.X.dtype)}
         # The sign of a weight does not change distances.
         weights = np.abs(components).astype(problem.X.dtype)
         return {"components_": np.diag(weights), "feature_weights_": weights}
@@ -524,7 +529,7 @@ def learn(
     if alpha and not isinstance(solver, SAMPLING):  # which have their own penalty
         target = Ridge(objective, alpha * objective.n_points)
     try:
-        with monitor:
+        with monitor.running():
             result = maximize(target, start, watch, solver=run.optimizer, **how)
     except KeyboardInterrupt:
         if est.warm_start and monitor.n_iter:  # keep the current map
@@ -597,14 +602,10 @@ class Run:
         found["effective_neighbors_"] = perplexities
         found["n_iter_"] = result.nit
         found["objective_curve_"] = np.array(result.curve) * problem.curve_unit
-        store(est, found | est._attributes_of(problem, A))
-
-
-def store(est: Any, attributes: dict[str, Any]) -> None:
-    """Replace the fitted attributes of an estimator."""
-    for name in est._optional_attributes:
-        vars(est).pop(name, None)
-    vars(est).update(attributes)
+        found |= est._attributes_of(problem, A)
+        for name in est._optional_attributes:  # of the last fit
+            vars(est).pop(name, None)
+        vars(est).update(found)
 
 
 def warn_unless_learned(est: Any, result: OptimizeResult) -> None:

@@ -16,6 +16,7 @@ from vicinal.nca._initialization import convert_rows
 from vicinal.nca._problems import RegressionProblem
 from vicinal.nca.nca import (
     GRADIENT_CONSTRAINTS,
+    NCA,
     learn,
     map_queries,
     warn_unless_learned,
@@ -170,7 +171,7 @@ verbose, random_state, n_jobs
     ) -> dict[str, Any]:
         """Return the fitted attributes of a map."""
         dtype = problem.X.dtype
-        A = problem.components(components, self.n_components)
+        A = NCA._attributes_of(self, problem, components)["components_"]
         return {
             "components_": A,
             "_offset": problem.offset,

@@ -13,7 +13,6 @@
      partition; threads take   ▼
      one after the other     laplacian_product  values, L Z   gradients
                              scatter     values, XᵀL X     covariances
-                             row_values  values            perplexities, terms
                              average     Σ_j p_ij t_j      predictions
                              log_sums    log Σ_j exp(−d²)  densities
                              soft_neighbors  both          gradients between two sets
@@ -24,9 +23,10 @@ that are still too far out use differences instead. No n×n array is held, and t
 result does not depend on the number of threads.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -118,11 +118,14 @@ class Rule(NamedTuple):
         Arguments of the kernel with one entry for each row.
     reference_args : tuple of ndarray
         Arguments of the kernel about the columns.
+    plain : bool
+        Whether distances take the place of squared distances: p_ij ∝ exp(−d_ij).
     """
 
     kernel: Any
     query_args: tuple[Any, ...] = ()
     reference_args: tuple[Any, ...] = ()
+    plain: bool = False
 
 
 class ClassSlices(NamedTuple):
@@ -150,9 +153,8 @@ def expected_matches(
     )
 
 
-def log_matches(classes: ClassSlices, masses: NeighborWeights) -> Rule:
-    """NCA's g, eq. 6; the value is log p_i."""
-    return expected_matches(classes, masses, power=0.0)
+log_matches = partial(expected_matches, power=0.0)
+"""NCA's g, eq. 6; the value is log p_i."""
 
 
 def soft_matches(targets: FloatArray, masses: NeighborWeights) -> Rule:
@@ -275,15 +277,13 @@ class WeightedPairs(NamedTuple):
     """L Z with L the Laplacian of V + Vᵀ, or Σ_ij v_ij x_ij x_ijᵀ in float64."""
 
 
-Visit: TypeAlias = Callable[[FloatArray, slice, Any], None]
-
-
 def for_each_block(
     shape: tuple[int, int],
     dtype: np.dtype[Any],
-    visit: Visit,
+    visit: Callable[..., None],
     n_threads: int,
     total: FloatArray | None = None,
+    pairs: Sequence[FloatArray] | None = None,
 ) -> None:
     """Visit the blocks of a matrix, each of some rows and all columns.
 
@@ -294,13 +294,31 @@ def for_each_block(
     dtype : dtype
         Type of the blocks.
     visit : callable
-        Called with an empty block, its rows, and a term of `total`, initially zero, to
+        Called with a block, its rows, and a term of `total`, initially zero, to
         which it adds. The blocks of a term follow each other in one thread.
     n_threads : int
         Number of threads. Neither blocks nor terms depend on it.
     total : ndarray or None, default=None
         The terms are added to it, in the order of the rows.
+    pairs : (Q, query_norms, Z, norms) or None, default=None
+        Centered queries and references, and their squared norms. The blocks are then
+        the products ⟨q, z⟩, and `visit` is also called with the squared norms that go
+        with them. For queries that are far out, −½ ‖q − z‖² from differences takes the
+        place of the products, and the norms are 0. None leaves the blocks empty.
+
+    Raises
+    ------
+    ValueError
+        If squared distances would overflow.
     """
+    if pairs is not None:
+        farthest = np.maximum(pairs[1].max(initial=0), pairs[3].max(initial=0))
+        if not farthest < EXCLUDED_DISTANCE[dtype] / 8:
+            raise ValueError(
+                "Under this map the points are too far apart for their squared "
+                f"distances to be {dtype} numbers. Scale the data, for instance with "
+                "sklearn.preprocessing.StandardScaler, or scale the map down."
+            )
     n_rows, n_columns = shape
     size = rows_per_block(n_rows, n_columns * dtype.itemsize)
     per_term = size * -(-n_rows // (size * N_PARTITIONS))
@@ -310,8 +328,21 @@ def for_each_block(
         term = None if total is None else np.zeros_like(total)
         last = min(first + per_term, n_rows)
         for start in range(first, last, size):
-            stop = min(start + size, last)
-            visit(block[: stop - start], slice(start, stop), term)
+            rows = slice(start, min(start + size, last))
+            part = block[: rows.stop - start]
+            if pairs is None:
+                visit(part, rows, term)
+                continue
+            Q, query_norms, Z, norms = pairs
+            if query_norms[rows].max(initial=0) <= FAR_OUT[dtype]:
+                np.matmul(Q[rows], Z.T, out=part)
+                visit(part, rows, term, query_norms[rows], norms)
+            else:
+                from vicinal.neighborhood import kernels  # loads Numba
+
+                kernels.half_distances(part, Q[rows], Z)
+                zeros = np.zeros_like(norms)
+                visit(part, rows, term, np.zeros_like(query_norms[rows]), zeros)
         return term
 
     parts = range(0, n_rows, per_term)
@@ -331,11 +362,11 @@ def center(points: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """
     origin: FloatArray = points.mean(axis=0)
     Z = points - origin
-    norms = squared_norms(Z)
+    norms = np.einsum("ij,ij->i", Z, Z)
     if norms.max(initial=0) > FAR_OUT[norms.dtype]:
         origin = np.median(points, axis=0).astype(points.dtype)
         Z = points - origin
-        norms = squared_norms(Z)
+        norms = np.einsum("ij,ij->i", Z, Z)
     return Z, norms, origin
 
 
@@ -347,37 +378,48 @@ FAR_OUT: dict[Any, float] = {
 and 1e-4 in float64, which has digits to spare."""
 
 
-def inner_products(
+def _weigh(
     block: FloatArray,
-    Q: FloatArray,
-    query_norms: FloatArray,
-    Z: FloatArray,
-    norms: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Write ⟨q, z⟩ into a block; return the squared norms that go with them.
+    rule: Rule,
+    which: IntArray,
+    own: Any,
+    own_norms: FloatArray,
+    all_norms: FloatArray,
+    values: FloatArray,
+) -> None:
+    """Write the weights of a block of inner products, and the rows' values.
 
-    If a query is far out, −½ ‖q − z‖² from differences takes the place of the products,
-    and the norms are 0.
+    `own` are the rows' positions `which`, or a slice of them.
     """
-    if query_norms.max(initial=0) <= FAR_OUT[Z.dtype]:
-        np.matmul(Q, Z.T, out=block)
-        return query_norms, norms
     from vicinal.neighborhood import kernels  # loads Numba
 
-    kernels.half_distances(block, Q, Z)
-    return np.zeros_like(query_norms), np.zeros_like(norms)
+    distances = None
+    if rule.plain:
+        distances, own_norms, all_norms = _to_plain(block, own_norms, all_norms)
+    kernel = rule.kernel if callable(rule.kernel) else getattr(kernels, rule.kernel)
+    kernel(
+        block, which, own_norms, *[known[own] for known in rule.query_args],
+        all_norms, *rule.reference_args, values,
+    )  # fmt: skip
+    if distances is not None:  # ∂d / ∂d² = 1 / (2 d)
+        kernels.halve_and_divide(block, distances)
 
 
-def squared_norms(Z: FloatArray) -> FloatArray:
-    """Return ‖z_i‖²; raise ValueError if squared distances would overflow."""
-    norms: FloatArray = np.einsum("ij,ij->i", Z, Z)
-    if not norms.max(initial=0) < EXCLUDED_DISTANCE[Z.dtype] / 8:
-        raise ValueError(
-            "Under this map the points are too far apart for their squared distances "
-            f"to be {Z.dtype} numbers. Scale the data, for instance with "
-            "sklearn.preprocessing.StandardScaler, or scale the map down."
-        )
-    return norms
+def _to_plain(
+    block: FloatArray, query_norms: FloatArray, norms: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Write −½ d into a block of inner products; return d, and norms of 0.
+
+    Kernels then read d as a squared distance.
+    """
+    from vicinal.neighborhood import kernels  # loads Numba
+
+    distances = np.empty_like(block)
+    # The rounding error of a squared distance: d has no gradient at 0.
+    info = np.finfo(block.dtype)
+    least = block.dtype.type(info.eps * max(float(norms.mean()), float(info.tiny)))
+    kernels.plain_distances(block, query_norms, norms, least, distances)
+    return distances, np.zeros_like(query_norms), np.zeros_like(norms)
 
 
 def float32_resolves(Z: FloatArray) -> bool:
@@ -422,6 +464,7 @@ def laplacian_product(
     rule: Rule,
     n_threads: int = 1,
     queries: IntArray | None = None,
+    values_only: bool = False,
 ) -> WeightedPairs:
     """Weight the edges between the points; return the values and L Z.
 
@@ -439,6 +482,8 @@ def laplacian_product(
     queries : ndarray of int or None, default=None
         Positions of the points whose rows are weighted, without repeats; None is all.
         Edges from other points have weight zero.
+    values_only : bool, default=False
+        Skip the products; L Z is then zero.
 
     Returns
     -------
@@ -457,15 +502,18 @@ def laplacian_product(
     padded[:, d] = 1
     by_row = np.empty((len(which), padded.shape[1]), dtype=Z.dtype)
     both = np.zeros_like(padded)
-    kernel = rule.kernel if callable(rule.kernel) else getattr(kernels, rule.kernel)
 
-    def visit(block: FloatArray, rows: slice, term: Any) -> None:
+    def visit(
+        block: FloatArray,
+        rows: slice,
+        term: Any,
+        own_norms: FloatArray,
+        all_norms: FloatArray,
+    ) -> None:
         own = rows if queries is None else queries[rows]  # a slice does not copy
-        norms_of, all_norms = inner_products(block, Z[own], norms[own], Z, norms)
-        kernel(
-            block, which[rows], norms_of, *[known[own] for known in rule.query_args],
-            all_norms, *rule.reference_args, values[rows],
-        )  # fmt: skip
+        _weigh(block, rule, which[rows], own, own_norms, all_norms, values[rows])
+        if values_only:
+            return
         if norms[which[rows]].max() > FAR_OUT[norms.dtype]:  # products would cancel
             kernels.add_differences(-block, which[rows], Z, term)
             by_row[rows] = 0
@@ -473,8 +521,13 @@ def laplacian_product(
         np.matmul(block, padded, out=by_row[rows])
         term += block.T @ padded[own]
 
-    for_each_block((len(which), len(Z)), Z.dtype, visit, n_threads, both)
-    both[which] += by_row
+    pairs = (
+        (Z, norms, Z, norms) if queries is None else (Z[which], norms[which], Z, norms)
+    )
+    total = None if values_only else both
+    for_each_block((len(which), n), Z.dtype, visit, n_threads, total, pairs)
+    if not values_only:
+        both[which] += by_row
     return WeightedPairs(values, both[:, d : d + 1] * Z - both[:, :d])
 
 
@@ -518,15 +571,16 @@ def scatter(
     # Column sums, after L X of the blocks that use differences, if there are any.
     far_out = norms[which].max(initial=0) > FAR_OUT[norms.dtype]
     total = np.zeros((n, d + 1 if far_out else 1), dtype=np.float64)
-    kernel = rule.kernel if callable(rule.kernel) else getattr(kernels, rule.kernel)
 
-    def visit(block: FloatArray, rows: slice, term: Any) -> None:
+    def visit(
+        block: FloatArray,
+        rows: slice,
+        term: Any,
+        own_norms: FloatArray,
+        all_norms: FloatArray,
+    ) -> None:
         own = rows if queries is None else queries[rows]
-        norms_of, all_norms = inner_products(block, Z[own], norms[own], Z, norms)
-        kernel(
-            block, which[rows], norms_of, *[known[own] for known in rule.query_args],
-            all_norms, *rule.reference_args, values[rows],
-        )  # fmt: skip
+        _weigh(block, rule, which[rows], own, own_norms, all_norms, values[rows])
         if norms[which[rows]].max() > FAR_OUT[norms.dtype]:  # products would cancel
             kernels.add_differences(block, which[rows], X, term)
             by_row[rows] = 0
@@ -534,7 +588,10 @@ def scatter(
         np.matmul(block, padded, out=by_row[rows])
         term[:, -1] += np.ones(len(block), dtype=block.dtype) @ block
 
-    for_each_block((len(which), len(Z)), Z.dtype, visit, n_threads, total)
+    pairs = (
+        (Z, norms, Z, norms) if queries is None else (Z[which], norms[which], Z, norms)
+    )
+    for_each_block((len(which), n), Z.dtype, visit, n_threads, total, pairs)
     total /= 2
     total[which, -1] += by_row[:, d].astype(np.float64) / 2
     weighted = total[:, -1:] * X
@@ -545,38 +602,13 @@ def scatter(
     return WeightedPairs(values, one_half + one_half.T)
 
 
-def row_values(
-    points: FloatArray,
-    rule: Rule,
-    n_threads: int = 1,
-    queries: IntArray | None = None,
-) -> FloatArray:
-    """Return the rule's values alone; parameters as for `laplacian_product`."""
-    from vicinal.neighborhood import kernels  # loads Numba
-
-    Z, norms, _ = center(points)
-    which = np.arange(len(Z)) if queries is None else queries
-    values = np.empty(len(which), dtype=Z.dtype)
-    kernel = rule.kernel if callable(rule.kernel) else getattr(kernels, rule.kernel)
-
-    def visit(block: FloatArray, rows: slice, _: Any) -> None:
-        own = rows if queries is None else queries[rows]
-        norms_of, all_norms = inner_products(block, Z[own], norms[own], Z, norms)
-        kernel(
-            block, which[rows], norms_of, *[known[own] for known in rule.query_args],
-            all_norms, *rule.reference_args, values[rows],
-        )  # fmt: skip
-
-    for_each_block((len(which), len(Z)), Z.dtype, visit, n_threads)
-    return values
-
-
 def average(
     queries: FloatArray,
     points: FloatArray,
     targets: FloatArray,
     weights: NeighborWeights,
     n_threads: int = 1,
+    plain: bool = False,
 ) -> FloatArray:
     """Return Σ_j p_ij t_j, the mean target of each new point's soft neighbors.
 
@@ -592,6 +624,8 @@ def average(
         Weights of the points as neighbors.
     n_threads : int, default=1
         Number of threads; the result does not depend on it.
+    plain : bool, default=False
+        p_ij ∝ exp(−d_ij) instead of exp(−d²_ij).
 
     Returns
     -------
@@ -607,12 +641,14 @@ def average(
     means = np.empty((len(Q), targets.shape[1]), dtype=Z.dtype)
     sums = np.empty(len(Q), dtype=Z.dtype)
 
-    def visit(block: FloatArray, rows: slice, _: Any) -> None:
-        both = inner_products(block, Q[rows], query_norms[rows], Z, norms)
+    def visit(block: FloatArray, rows: slice, _: Any, *both: FloatArray) -> None:
+        if plain:
+            both = _to_plain(block, *both)[1:]
         kernels.normalize(block, *both, log_offsets, sums[rows])
         np.matmul(block, targets, out=means[rows])
 
-    for_each_block((len(Q), len(Z)), Z.dtype, visit, n_threads)
+    pairs = Q, query_norms, Z, norms
+    for_each_block((len(Q), len(Z)), Z.dtype, visit, n_threads, pairs=pairs)
     return means
 
 
@@ -642,11 +678,11 @@ def log_sums(
     Q, query_norms, Z, norms, log_offsets = resolved(queries, points, log_offsets)
     sums = np.empty(len(Q), dtype=Z.dtype)
 
-    def visit(block: FloatArray, rows: slice, _: Any) -> None:
-        both = inner_products(block, Q[rows], query_norms[rows], Z, norms)
+    def visit(block: FloatArray, rows: slice, _: Any, *both: FloatArray) -> None:
         kernels.log_sums(block, *both, log_offsets, sums[rows])
 
-    for_each_block((len(Q), len(Z)), Z.dtype, visit, n_threads)
+    pairs = Q, query_norms, Z, norms
+    for_each_block((len(Q), len(Z)), Z.dtype, visit, n_threads, pairs=pairs)
     return sums.astype(points.dtype, copy=False)
 
 
@@ -698,13 +734,13 @@ def soft_neighbors(
     received = np.zeros((len(Z), carried.shape[1]), dtype=dtype)
     no_offsets = np.zeros(len(Z), dtype=dtype)
 
-    def visit(block: FloatArray, rows: slice, term: Any) -> None:
-        both = inner_products(block, Q[rows], query_norms[rows], Z, norms)
+    def visit(block: FloatArray, rows: slice, term: Any, *both: FloatArray) -> None:
         kernels.normalize(block, *both, no_offsets, sums[rows])
         np.matmul(block, points, out=means[rows])
         term += block.T @ carried[rows]
 
-    for_each_block((len(Q), len(Z)), dtype, visit, n_threads, received)
+    pairs = Q, query_norms, Z, norms
+    for_each_block((len(Q), len(Z)), dtype, visit, n_threads, received, pairs)
     return SoftNeighbors(sums, means, received)
 
 
@@ -733,4 +769,4 @@ def resolved(
     queries, points, *others = arrays
     Z, norms, origin = center(points)
     Q = queries - origin
-    return Q, squared_norms(Q), Z, norms, *others
+    return Q, np.einsum("ij,ij->i", Q, Q), Z, norms, *others

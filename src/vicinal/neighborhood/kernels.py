@@ -466,6 +466,25 @@ def squared_distances(block, query_norms, norms):
 
 
 @kernel
+def plain_distances(block, query_norms, norms, least, distances):
+    """Write distances, of at least √least, and −½ times these into the block."""
+    for r in range(block.shape[0]):
+        for j in range(block.shape[1]):
+            squared = (query_norms[r] + norms[j]) - 2 * block[r, j]
+            distance = np.sqrt(squared if squared > least else least)
+            distances[r, j] = distance
+            block[r, j] = -distance / 2
+
+
+@kernel
+def halve_and_divide(block, distances):
+    """Divide each entry by twice its distance."""
+    for r in range(block.shape[0]):
+        for j in range(block.shape[1]):
+            block[r, j] /= 2 * distances[r, j]
+
+
+@kernel
 def responsibilities(
     block, own, norms_of, self_log_offsets, norms, log_offsets, values
 ):

@@ -20,8 +20,6 @@ from vicinal.neighborhood.engine import (
     WeightedPairs,
     center,
     for_each_block,
-    inner_products,
-    squared_norms,
 )
 from vicinal.neighborhood.threads import blocks, map_in_order, rows_per_block
 
@@ -387,14 +385,20 @@ def probabilities(
     from vicinal.neighborhood import kernels  # loads Numba
 
     Z, norms, _ = center(points)
-    block = np.empty((len(queries), len(Z)), dtype=Z.dtype)
-    own_norms, all_norms = inner_products(block, Z[queries], norms[queries], Z, norms)
+    found = np.empty((len(queries), len(Z)), dtype=Z.dtype)
+    sums = np.empty(len(queries), dtype=Z.dtype)
     # Weight of a point in its own sum, as in `kernels.to_distances_of`.
     itself = masses.self_log_offsets[queries] - masses.log_offsets[queries]
-    block[np.arange(len(queries)), queries] = own_norms - itself / 2
-    sums = np.empty(len(block), dtype=block.dtype)
-    kernels.normalize(block, own_norms, all_norms, masses.log_offsets, sums)
-    return block
+
+    def visit(block: FloatArray, rows: slice, _: Any, *both: FloatArray) -> None:
+        own = both[0] - itself[rows] / 2
+        block[np.arange(len(block)), queries[rows]] = own
+        kernels.normalize(block, *both, masses.log_offsets, sums[rows])
+        found[rows] = block
+
+    pairs = Z[queries], norms[queries], Z, norms
+    for_each_block(found.shape, Z.dtype, visit, 1, pairs=pairs)
+    return found
 
 
 # Number of rows for an estimate of the number of impostors.
@@ -476,9 +480,8 @@ def _search(
     counts = np.zeros(len(queries), dtype=np.int64)
     lists: dict[int, NDArray[np.int32]] = {}
 
-    def visit(block: FloatArray, rows: slice, _: Any) -> None:
+    def visit(block: FloatArray, rows: slice, _: Any, *both: FloatArray) -> None:
         own = queries[rows]
-        both = inner_products(block, Z[own], norms[own], Z, norms)
         of_class = classes.starts[own], classes.stops[own]
         kernels.count_within(block, *both, radii[rows], *of_class, counts[rows])
         if share is not None:
@@ -488,7 +491,9 @@ def _search(
             )
             lists[rows.start] = columns[:n].copy() if n < len(columns) else columns
 
-    for_each_block((len(queries), len(Z)), points.dtype, visit, n_threads)
+    pairs = Z[queries], norms[queries], Z, norms
+    shape = len(queries), len(Z)
+    for_each_block(shape, points.dtype, visit, n_threads, pairs=pairs)
     found = [lists[start] for start in sorted(lists)]
     return counts, np.concatenate(found) if found else np.empty(0, dtype=np.int32)
 
@@ -597,13 +602,12 @@ def hinge_energies(
     energies = np.empty((len(queries), len(bounds) - 1))
     Z, norms, origin = center(points)
     Q = queries - origin
-    query_norms = squared_norms(Q)
+    pairs = Q, np.einsum("ij,ij->i", Q, Q), Z, norms
 
-    def visit(block: FloatArray, rows: slice, _: Any) -> None:
-        both = inner_products(block, Q[rows], query_norms[rows], Z, norms)
+    def visit(block: FloatArray, rows: slice, _: Any, *both: FloatArray) -> None:
         kernels.energies(
             block, *both, bounds, reach, n_neighbors, pull, push, energies[rows]
         )
 
-    for_each_block((len(Q), len(Z)), points.dtype, visit, n_threads)
+    for_each_block((len(Q), len(Z)), Z.dtype, visit, n_threads, pairs=pairs)
     return energies

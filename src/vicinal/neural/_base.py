@@ -27,23 +27,22 @@ from sklearn.utils.validation import (
 )
 from torch import Tensor, nn
 
-from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal._typing import FloatArray, IntArray
+from vicinal.base.columns import (
+    ColumnEncoder,
+    RawRows,
+    categorical_columns,
+    check_table,
+    is_missing,
+    split_columns,
+)
 from vicinal.base.metric import (
     CallbackSupportMixin,
     encoded,
     unchanged_on_error,
-    validate_data,
     warn_caller,
 )
-from vicinal.neural._columns import (
-    ColumnEncoder,
-    RawRows,
-    Rows,
-    categorical_columns,
-    is_frame,
-    is_missing,
-    split_columns,
-)
+from vicinal.base.selection import hold_out
 from vicinal.neural._loss import Kernel
 from vicinal.neural._members import Explanation, Member, embed, fit_linear_vote
 from vicinal.neural._network import (
@@ -52,10 +51,10 @@ from vicinal.neural._network import (
     check_one_hot,
     module_settings,
 )
+from vicinal.neural._rows import Rows, to_rows
 from vicinal.neural._training import (
     EpochMonitor,
     TrainingState,
-    hold_out,
     torch_state,
     train,
 )
@@ -369,7 +368,7 @@ class NeuralEstimator(
                 f"{type(self).__name__} requires y to be passed, but the target y is "
                 "None."
             )
-        table = self._check_table(X, reset=encoder is None)
+        table = check_table(self, X, reset=encoder is None)
         listed = np.asarray(y, dtype=object if isinstance(y, (list, tuple)) else None)
         if listed.dtype.kind == "O" and any(map(is_missing, listed.ravel())):
             raise ValueError(
@@ -378,7 +377,7 @@ class NeuralEstimator(
         labels = _check_y(y, y_numeric=is_regressor(self), estimator=self)
         check_consistent_length(table, labels)
         if encoder is not None:
-            return split_columns(table, encoder.categorical), labels
+            return encoder.split(table), labels
         if len(labels) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least 2 rows, got n_samples = 1."
@@ -386,30 +385,10 @@ class NeuralEstimator(
         categorical = categorical_columns(table, self.categorical_features)
         return split_columns(table, categorical), labels
 
-    def _check_table(self, X: Any, *, reset: bool) -> Any:
-        """Return X as a numeric array, or unchanged if it may hold text."""
-        mixed = is_frame(X) or (
-            not isinstance(self.categorical_features, str | None)
-            and getattr(getattr(X, "dtype", None), "kind", "") == "O"
-        )
-        if not mixed:
-            return validate_data(
-                self, X, dtype=FLOATS, ensure_all_finite="allow-nan", reset=reset
-            )
-        if not all(X.shape):
-            raise ValueError(
-                f"X has {X.shape[0]} row(s) and {X.shape[1]} column(s), but at least "
-                "one of each is required."
-            )
-        validate_data(self, X, skip_check_array=True, reset=reset)
-        return X
-
     def _encode_rows(self, X: Any) -> Rows:
         """Return new rows as the networks take them, in X's dtype."""
-        raw = split_columns(
-            self._check_table(X, reset=False), self._encoder.categorical
-        )
-        return self._encoder.transform(raw, raw.numbers.dtype)
+        raw = self._encoder.split(check_table(self, X, reset=False))
+        return to_rows(self._encoder, raw, raw.numbers.dtype)
 
     def _encode(
         self,
@@ -425,7 +404,7 @@ class NeuralEstimator(
         """
         target, state = self._encode_target(labels, state, weights)
         known = replace(
-            encoder.transform(raw),
+            to_rows(encoder, raw),
             target=target,
             weights=None if weights is None else torch.from_numpy(weights),
             n_classes=len(state.get("classes_", ())),

@@ -15,9 +15,10 @@ from sklearn.utils import gen_batches
 from torch import Tensor, nn
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neural._columns import ColumnSizes, Rows
+from vicinal.base.columns import ColumnSizes
 from vicinal.neural._loss import Kernel, Pairs
 from vicinal.neural._network import TableNetwork, linear_network
+from vicinal.neural._rows import Rows
 from vicinal.objectives.nca import sample_indices
 
 # Calibration uses at most this number of pairs per temperature, but at least this

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vicinal.neural._columns import ColumnSizes
+from vicinal.base.columns import ColumnSizes
 
 # One-hot columns, at most: a block of 4096 rows then takes 64 MB.
 MAX_ONE_HOT = 4096

@@ -14,11 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vicinal._typing import IntArray
 from vicinal.base.metric import say
-from vicinal.neural._columns import Rows
 from vicinal.neural._loss import Kernel, NCALoss
 from vicinal.neural._members import embed, prediction_loss, votes
+from vicinal.neural._rows import Rows
 from vicinal.objectives.nca import sample_indices
 
 # PyTorch's seed and number of threads belong to the process: one training at a time.
@@ -226,27 +225,6 @@ def validation_score(
         return -error
     right = (found.argmax(dim=1) == queries.target).float()
     return queries.mean(right) - 0.1 * error
-
-
-def hold_out(
-    keys: Any, fraction: float, rng: np.random.Generator, min_rows: int = 5
-) -> IntArray:
-    """Return rows to hold out, spread evenly over classes or over numeric targets.
-
-    One row of each class stays, so that no class is lost, and two rows stay in any
-    case. No rows are held out if they would be fewer than `min_rows`.
-    """
-    n = len(keys)
-    order = np.lexsort((rng.random(n), keys))
-    places = np.arange(rng.random(), n * fraction, 1.0) / fraction
-    chosen = np.zeros(n, dtype=bool)
-    chosen[np.minimum(places.astype(int), n - 1)] = True
-    if np.asarray(keys).dtype.kind in "iu":
-        chosen[np.unique(np.asarray(keys)[order], return_index=True)[1]] = False
-    found = order[chosen]
-    if n - len(found) < 2:
-        found = rng.permutation(found)[: max(n - 2, 0)]
-    return np.sort(found) if len(found) >= min_rows else found[:0]
 
 
 @contextmanager

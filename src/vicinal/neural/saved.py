@@ -4,17 +4,17 @@
 estimator that may come from an untrusted file.
 """
 
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from vicinal.neural._columns import ColumnSizes, Rows
+from vicinal.base.columns import ColumnSizes
 from vicinal.neural._loss import Kernel
 from vicinal.neural._members import Member
 from vicinal.neural._network import TableNetwork
+from vicinal.neural._rows import Rows
 
 
 def packed(state: dict[str, Any]) -> dict[str, Any]:
@@ -86,22 +86,13 @@ def check_loaded(est: Any) -> None:
     est._validate_params()
     encoder, known, n = est._encoder, est._known, len(est._known)
     n_numbers, n_flags, n_categories = encoder.sizes
-    columns, units = encoder.categorical, (encoder.middle, encoder.unit)
-    _require(est.n_features_in_ == n_numbers + len(columns), "the number of columns")
-    _require(_are_positions(columns, est.n_features_in_), "the columns")
-    _require(_are_positions(encoder.flagged, n_numbers), "the flags")
-    _require(len(encoder.categories) == len(columns), "the categories")
-    for one in chain(*encoder.categories):
-        _require(type(one) in (str, float, int), "the categories")
-    for one in units:
-        _require(one.shape == (n_numbers,) and np.isfinite(one).all(), "the scales")
-    _require((encoder.unit > 0).all(), "the scales")
+    encoder.check_loaded(est.n_features_in_)
     names = getattr(est, "feature_names_in_", None)
     _require(names is None or names.shape == (est.n_features_in_,), "the names")
 
     floats = [known.numbers, known.target]
     shapes = known.numbers.shape, known.codes.shape, known.target.shape
-    expected = (n, n_numbers + n_flags), (n, len(columns)), (n,)
+    expected = (n, n_numbers + n_flags), (n, len(n_categories)), (n,)
     _require(n > 0 and shapes == expected, "the shapes of the rows")
     _require(known.codes.dtype == torch.int64, "the codes")
     in_range = (known.codes >= 0) & (known.codes <= torch.tensor(n_categories))
@@ -142,12 +133,6 @@ def check_loaded(est: Any) -> None:
         good = one.dtype == torch.float32 and bool(one.isfinite().all())
         _require(good, "numbers are not finite floats")
     _require(type(est.n_iter_) is int and est.n_iter_ >= 0, "n_iter_")
-
-
-def _are_positions(columns: Any, n: int) -> bool:
-    """Return whether these are ascending positions below n."""
-    whole = all(type(one) is int for one in columns)
-    return whole and sorted({*columns} & {*range(n)}) == columns
 
 
 def _require(holds: Any, part: str) -> None:

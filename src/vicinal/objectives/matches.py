@@ -11,13 +11,14 @@ from scipy.sparse import coo_array, csr_array, issparse
 from sklearn.utils import check_X_y
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal.maps import Map
 from vicinal.neighborhood import (
     NeighborWeights,
     Rule,
     given_pairs,
+    laplacian_product,
     listed_matches,
     responsibilities,
-    row_values,
     soft_labels,
     soft_matches,
     squared_errors,
@@ -56,6 +57,8 @@ class TargetObjective(PairObjective):
         ignored.
     n_jobs : int or None, default=None
         Number of threads; None uses as many as BLAS would.
+    form, plain
+        As for `PairObjective`.
     check_input : bool, default=True
         False skips the validation: y has float64 targets, `sample_weight` is an array
         without zeros, and `kind` may be a `PairLoss`.
@@ -84,6 +87,8 @@ class TargetObjective(PairObjective):
         width: float = 1.0,
         sample_weight: Any = None,
         n_jobs: int | None = None,
+        form: Map | None = None,
+        plain: bool = False,
         check_input: bool = True,
     ) -> None:
         points, targets, counts = X, y, sample_weight
@@ -104,7 +109,7 @@ class TargetObjective(PairObjective):
         self._targets = targets / (np.sqrt(2) * width if kind == "soft-match" else 1.0)
         self._kind = kind
         n = len(points)
-        super().__init__(points, np.arange(n), counts, np.ones(n), n_jobs)
+        super().__init__(points, np.arange(n), counts, np.ones(n), n_jobs, form, plain)
 
     def subset(self, points: IntArray) -> Self:
         """Return the objective restricted to some points; see `PairObjective`."""
@@ -325,11 +330,8 @@ class GivenPairsObjective(PairObjective):
         self.normalization = normalization
         self._set_weights(weights)
         super().__init__(X, np.arange(n), self._totals, np.ones(n), n_jobs)
-
-    @property
-    def row_counts(self) -> FloatArray:
-        """Counts of the rows: one point each, regardless of the number of pairs."""
-        return np.ones(self.n_rows)
+        # Weights belong to pairs: as neighbors, all points have the same weight.
+        self.row_counts = np.ones(n)
 
     def subset(self, points: IntArray) -> Self:
         """Return the objective restricted to some points and the pairs among them."""
@@ -421,24 +423,20 @@ class GivenPairsObjective(PairObjective):
     ) -> FloatArray:
         """Return log Σ_{c≠a} exp(−‖A x_a − A x_c‖²) of some points; None is all."""
         Z = self._project(components)[0]
-        rule = responsibilities(self._masses(Z.dtype))
-        return row_values(Z, rule, self._n_threads, queries).astype(np.float64)
+        rule = self._rule(Z.dtype, responsibilities)
+        found = laplacian_product(Z, rule, self._n_threads, queries, values_only=True)
+        return found.values.astype(np.float64)
 
     def _with_weights(self, points: IntArray, weights: csr_array) -> Self:
         other = super().subset(points)
         other._set_weights(weights)
-        other._set_counts(other._totals)
+        other.counts, other.n_points = other._totals, float(other._totals.sum())
         return other
 
     def _set_weights(self, weights: csr_array) -> None:
         self.weights = weights
         self._totals: FloatArray = np.asarray(weights.sum(axis=1), dtype=np.float64)
         self._forces = self._totals, self._totals
-
-    def _masses(self, dtype: np.dtype[Any]) -> NeighborWeights:
-        # Weights belong to pairs: as neighbors, all points have the same weight.
-        ones = np.ones(self.n_rows)
-        return NeighborWeights.build(ones, ones, dtype)
 
     def _make_rule(self, masses: NeighborWeights) -> Rule:
         dtype = masses.log_offsets.dtype

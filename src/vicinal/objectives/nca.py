@@ -27,7 +27,6 @@ from vicinal.neighborhood import (
     log_matches,
     perplexities,
     project,
-    row_values,
     squared_votes,
 )
 from vicinal.neighborhood.nearest import (
@@ -146,6 +145,11 @@ class PairObjective(ABC):
         Weight of one of them as a neighbor, in that order.
     n_jobs : int or None
         Number of threads.
+    form : Map or None, default=None
+        The map; None is a linear or a diagonal one, according to the shape of the
+        parameters.
+    plain : bool, default=False
+        p_ij ∝ exp(−d_ij) instead of exp(−d²_ij).
 
     Attributes
     ----------
@@ -153,6 +157,8 @@ class PairObjective(ABC):
         Number of points that each row represents, in the rule's order.
     n_points : float
         Total number of points that the rows represent.
+    row_counts : ndarray of shape (n_samples,)
+        Number of points that each row represents as a neighbor, in the order of X.
     """
 
     def __init__(
@@ -162,24 +168,26 @@ class PairObjective(ABC):
         counts: FloatArray,
         mass_of_one: FloatArray,
         n_jobs: int | None,
+        form: Map | None = None,
+        plain: bool = False,
     ) -> None:
-        self.X, self._offset = center_float32(X)
+        self.form, self.plain = form, plain
+        self.X = X
+        self._offset: FloatArray | None = None
+        if form is None:  # other maps may depend on the origin
+            self.X, self._offset = center_float32(X)
         self._order = order
         self._mass_of_one = mass_of_one
         self._n_threads = effective_n_threads(n_jobs)
         self._lists: NearestLists | None = None  # of truncated sums
-        self._set_counts(counts)
+        self.counts, self.row_counts = counts, np.empty_like(counts)
+        self.row_counts[order] = counts
+        self.n_rows, self.n_points = len(counts), float(counts.sum())
+        self._rules: dict[Any, Any] = {}
 
     @abstractmethod
     def _make_rule(self, masses: NeighborWeights) -> Rule:
         """Build the rule for the points in its order."""
-
-    @property
-    def row_counts(self) -> FloatArray:
-        """Number of points that each row represents, in the order of the rows."""
-        counts = np.empty_like(self.counts)
-        counts[self._order] = self.counts
-        return counts
 
     def positions(self, rows: slice) -> IntArray:
         """Return the positions of some rows in the rule's order, ascending."""
@@ -217,7 +225,10 @@ class PairObjective(ABC):
         other.X = self.X[self._order[points]]
         other._order = np.arange(len(points))
         other._mass_of_one = self._mass_of_one[points]
-        other._set_counts(self.counts[points])
+        other.counts = self.counts[points]
+        other.row_counts = self.row_counts[self._order[points]]
+        other.n_rows, other.n_points = len(points), float(other.counts.sum())
+        other._rules = {}
         return other
 
     def draw(
@@ -327,7 +338,10 @@ class PairObjective(ABC):
             One term for each point, in the order of `queries`.
         """
         Z = self._project(components)[0][self._order]
-        return row_values(Z, self._rule(Z.dtype), self._n_threads, queries)
+        rule = self._rule(Z.dtype)
+        return laplacian_product(
+            Z, rule, self._n_threads, queries, values_only=True
+        ).values
 
     def effective_neighbors(
         self, components: ArrayLike, queries: IntArray | None = None
@@ -348,10 +362,13 @@ class PairObjective(ABC):
             other points.
         """
         Z = self._project(components)[0]
-        rule = perplexities(self._masses(Z.dtype))
+        rule = self._rule(Z.dtype, perplexities)
         seen = self._order if queries is None else self._order[queries]
         found = np.full(len(Z), np.nan, dtype=Z.dtype)
-        found[seen] = row_values(Z[self._order], rule, self._n_threads, queries)
+        Z = Z[self._order]
+        found[seen] = laplacian_product(
+            Z, rule, self._n_threads, queries, values_only=True
+        ).values
         return found
 
     def _project(self, components: ArrayLike) -> tuple[FloatArray, Map, FloatArray]:
@@ -360,30 +377,31 @@ class PairObjective(ABC):
         A: FloatArray = np.asarray(components, dtype=np.float64)
         if not np.isfinite(A).all():
             raise ValueError("Input components contains NaN or infinity.")
-        if A.ndim not in (1, 2) or A.shape[-1] != self.X.shape[1]:
-            raise ValueError(
-                f"components must have shape (n_components, {self.X.shape[1]}), "
-                f"got {A.shape}."
-            )
-        form: Map = Diagonal() if A.ndim == 1 else Linear()
+        form = self.form
+        if form is None:
+            if A.ndim not in (1, 2) or A.shape[-1] != self.X.shape[1]:
+                raise ValueError(
+                    f"components must have shape (n_components, {self.X.shape[1]}), "
+                    f"got {A.shape}."
+                )
+            form = Diagonal() if A.ndim == 1 else Linear()
         Z = form.project(self.X, A.astype(self.X.dtype), self._n_threads)
         if Z.dtype == np.float32 and not float32_resolves(Z - Z.mean(axis=0)):
             Z = form.project(self.X, A, self._n_threads)
         return Z, form, A
 
-    def _set_counts(self, counts: FloatArray) -> None:
-        self.counts = counts
-        self.n_rows = len(counts)
-        self.n_points = float(counts.sum())
-        self._rules: dict[np.dtype[Any], Rule] = {}
-
-    def _masses(self, dtype: np.dtype[Any]) -> NeighborWeights:
-        return NeighborWeights.build(self.counts, self._mass_of_one, dtype)
-
-    def _rule(self, dtype: np.dtype[Any]) -> Rule:
-        if dtype not in self._rules:
-            self._rules[dtype] = self._make_rule(self._masses(dtype))
-        return self._rules[dtype]
+    def _rule(
+        self,
+        dtype: np.dtype[Any],
+        make: Callable[[NeighborWeights], Rule] | None = None,
+    ) -> Rule:
+        """Return the rule of the points as neighbors; None makes the objective's."""
+        if (dtype, make) not in self._rules:
+            counts = self.row_counts[self._order]
+            masses = NeighborWeights.build(counts, self._mass_of_one, dtype)
+            rule = (make or self._make_rule)(masses)
+            self._rules[dtype, make] = rule._replace(plain=self.plain)
+        return self._rules[dtype, make]
 
 
 def sample_indices(rng: Generator, n: int, m: int) -> IntArray:
@@ -432,6 +450,8 @@ default="expected"
     n_jobs : int or None, default=None
         Number of threads; None uses as many as BLAS would. The result does not
         depend on it.
+    form, plain
+        As for `PairObjective`.
     class_sizes : ndarray of shape (n_classes,) or None, default=None
         Number of points of each class in the full data, for "class-density", if X is a
         subset; None if it is the full data.
@@ -471,6 +491,8 @@ default="expected"
         sample_weight: Any = None,
         class_prior: Any = None,
         n_jobs: int | None = None,
+        form: Map | None = None,
+        plain: bool = False,
         class_sizes: FloatArray | None = None,
         check_input: bool = True,
     ) -> None:
@@ -495,7 +517,7 @@ default="expected"
             of_these = np.bincount(self._codes, weights=counts)
             mass_of_one = prior / (of_these if class_sizes is None else class_sizes)
             mass_of_one = mass_of_one[self._codes]
-        super().__init__(points, order, counts, mass_of_one, n_jobs)
+        super().__init__(points, order, counts, mass_of_one, n_jobs, form, plain)
 
     def subset(self, points: IntArray) -> Self:
         """Return the objective restricted to some points; see `PairObjective`."""
@@ -544,8 +566,9 @@ default="expected"
         if self._offset is not None:
             queries = queries - self._offset
         Q = form.project(queries, A.astype(Z.dtype), self._n_threads)
-        masses, n_classes = self._masses(Z.dtype), int(self._codes.max()) + 1
-        return vote(Q, Z, self._codes, n_classes, masses, self._n_threads)
+        masses = NeighborWeights.build(self.counts, self._mass_of_one, Z.dtype)
+        n_classes = int(self._codes.max()) + 1
+        return vote(Q, Z, self._codes, n_classes, masses, self._n_threads, self.plain)
 
 
 def positive_rows(
@@ -566,12 +589,13 @@ def vote(
     n_classes: int,
     masses: NeighborWeights,
     n_threads: int,
+    plain: bool = False,
 ) -> FloatArray:
     """Return Σ_{j ∈ c} p_ij for each query i and class c, for projected points."""
     if len(codes) and not 0 <= codes.min() <= codes.max() < n_classes:
         raise ValueError(f"Class codes must be between 0 and {n_classes - 1}.")
     indicators = np.eye(n_classes, dtype=points.dtype)[codes]
-    return average(queries, points, indicators, masses, n_threads)
+    return average(queries, points, indicators, masses, n_threads, plain)
 
 
 def check_class_prior(prior: ArrayLike | str | None, sizes: FloatArray) -> FloatArray:
@@ -693,7 +717,7 @@ class TruncatedNCA(NCAObjective):
         Z = self._project(components)[0][self._order]
         n, k = self.n_rows, self._n_neighbors
         if isinstance(k, str):
-            masses = self._masses(Z.dtype)
+            masses = NeighborWeights.build(self.counts, self._mass_of_one, Z.dtype)
             held = sorted_masses(Z, masses, self._sample, self._n_threads)
             # Lists become outdated as the map changes; start with twice the length.
             k = 2 * max(16, int(np.searchsorted(held, 1 - TOLERATED / 2)) + 1)
@@ -712,6 +736,7 @@ class TruncatedNCA(NCAObjective):
         if self._lists is None:
             return 0.0
         Z = self._project(components)[0][self._order]
-        p = probabilities(Z, self._masses(Z.dtype), self._sample)
+        masses = NeighborWeights.build(self.counts, self._mass_of_one, Z.dtype)
+        p = probabilities(Z, masses, self._sample)
         np.put_along_axis(p, self._lists.columns[self._sample], 0, axis=1)
         return float(p.sum(axis=1, dtype=np.float64).mean())

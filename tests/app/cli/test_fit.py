@@ -54,9 +54,30 @@ def test_warnings_become_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "converge" not in outcome.stdout
 
 
+def test_warnings_name_columns_and_classes(folder: Path) -> None:
+    rows = [f"{'rgb'[i % 3]},{i * 37 % 101 / 7:.3f}" for i in range(90)]
+    (folder / "c.csv").write_text("\n".join(["colour,size", *rows]))
+    outcome = run("fit", "c.csv", "--no-target", "--method", "lca", "-o", "m.st")
+    said = "note: The density is high at the few values of 'colour', and compares only"
+    assert outcome.stderr.startswith(said), outcome.stderr
+    rows = [
+        f"{i * 37 % 101 / 7:.3f},{'rare' if i > 86 else 'often'}" for i in range(90)
+    ]
+    (folder / "r.csv").write_text("\n".join(["size,class", *rows]))
+    outcome = run("fit", "r.csv", "--method", "ldg", "-o", "m.st")
+    assert "note: These classes have few rows: rare (3).\n" in outcome.stderr
+
+
 def test_iterations_can_be_limited() -> None:
     works("fit", "iris", "--method", "nca", "--max-iter", "3", "-o", "m.st")
     assert vicinal.load("m.st").parameters["max_iter"] == 3
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.Parquet", "x.html"])
+def test_a_model_is_not_called_like_a_table(folder: Path, name: str) -> None:
+    outcome = run("fit", "iris", "--method", "pca", "-o", name)
+    assert_error_line(outcome, "another kind of file; write the model to x.safetensors")
+    assert not [*folder.iterdir()]
 
 
 def test_more_dimensions_than_features() -> None:

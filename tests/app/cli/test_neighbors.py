@@ -127,6 +127,14 @@ def test_predictions(folder: Path) -> None:
     assert_error_line(outcome, "learned without a target")
 
 
+def test_predictions_of_a_rare_class_are_scored_for_it(folder: Path) -> None:
+    rows = [f"{i % 7},{i % 5},{'rare' if i % 20 == 0 else 'often'}" for i in range(80)]
+    (folder / "t.csv").write_text("\n".join(["a,b,class", *rows]))
+    works("fit", "t.csv", "--method", "euclidean", "-o", "m.st", "-k", "9")
+    out = works("predict", "m.st", "t.csv", "--among", "t.csv", "-o", "p.csv")
+    assert "balanced accuracy 50.0 %, accuracy 95.0 % on the 80 rows" in out
+
+
 def test_predictions_need_rows_with_a_target(folder: Path) -> None:
     works("fit", "iris", "--method", "pca", "-o", "m.st")
     outcome = run("predict", "m.st", "iris", "-o", "o.csv")

@@ -20,6 +20,7 @@ from vicinal.app.comparison.runs import (
     run_reference,
 )
 from vicinal.app.methods.registry import METHODS
+from vicinal.ldg import SmallClassesWarning
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(600, 2))
@@ -40,18 +41,13 @@ def test_a_metric_without_dimensions_has_no_clusters() -> None:
     assert np.isnan(cluster_agreement(nothing.fit(X), X, X))
 
 
-class SmallClasses(UserWarning):
-    def __init__(self, class_sizes: dict[int, int]) -> None:
-        super().__init__(f"small classes: {class_sizes}")
-        self.class_sizes = class_sizes
-
-
 def test_warnings_are_merged_over_splits() -> None:
     with warnings.catch_warnings(record=True) as issued:
         warnings.simplefilter("always")
         for n in (3, 2):
             warnings.warn(f"{n} rows are odd", stacklevel=1)
-            warnings.warn(SmallClasses(dict.fromkeys(range(n + 4), n)), stacklevel=1)
+            sizes = dict.fromkeys(range(n + 4), n)
+            warnings.warn(SmallClassesWarning(sizes, 9), stacklevel=1)
     small = ", ".join(f"kind {i} (3)" for i in range(5))
     assert merge_warnings(issued, [f"kind {i}" for i in range(9)]) == (
         "3 rows are odd",

@@ -128,6 +128,44 @@ def test_one_class_warns() -> None:
         compare(X, ["a"] * 40, task="classification")
 
 
+def test_the_verdict_warns_of_a_column_that_determines_the_target() -> None:
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=200)
+    frame = pl.DataFrame({"size": size, "same": size > 0, "kind": size > 0})
+    assert (
+        "\nBut: column 'same' determines the target"
+        in compare(frame, "kind", **QUICK).verdict()
+    )
+
+
+def test_densities_of_categories_are_doubted_by_their_columns() -> None:
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {
+            "colour": rng.choice(["red", "green", "blue"], 150),
+            "size": rng.normal(size=150),
+        }
+    )
+    found = compare(frame, task="none", methods="lca-diagonal,lca", n_splits=1)
+    _, doubt = found.verdict().splitlines()
+    assert doubt.startswith("But: a density is high at the few values of 'colour'")
+    assert [one for one in found.notes if one.startswith("lca")] == [
+        "lca-diagonal, lca: The density is high at the few values of 'colour', and "
+        "compares only with other densities of this table. Leave such columns out."
+    ]
+    numbers = compare(frame.select("size"), task="none", methods="lca", n_splits=1)
+    assert "But" not in numbers.verdict()
+
+
+def test_small_classes_are_named() -> None:
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {"size": rng.normal(size=90), "kind": ["often"] * 84 + ["rare"] * 6}
+    )
+    found = compare(frame, "kind", methods="ldg", n_splits=1)
+    assert "ldg: These classes have few rows: rare (4)." in found.notes
+
+
 def test_the_verdict_warns_of_columns_that_a_few_cells_spoil() -> None:
     rng = np.random.default_rng(0)
     size = rng.normal(size=200).round(3)

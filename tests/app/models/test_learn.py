@@ -54,6 +54,9 @@ def test_errors(flowers: Prepared) -> None:
         learn(flowers, "ldaa")
     with pytest.raises(ValueError, match="no method 'qqq'; there are euclidean"):
         method_named("qqq")
+    if "neural-nca" not in METHODS:
+        with pytest.raises(ValueError, match="neural-nca needs PyTorch"):
+            learn(flowers, "neural-nca")
     with pytest.raises(ValueError, match="at least 1, not 0"):
         learn(flowers, "nca", n_components=0)
 

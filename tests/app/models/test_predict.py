@@ -62,6 +62,16 @@ def test_missing_cells_are_counted(tmp_path: Path) -> None:
     assert new.n_missing == 4
 
 
+def test_unknown_categories_are_counted(tmp_path: Path) -> None:
+    rows = [f"{'rgb'[i % 3]},{i % 3},{i % 2}" for i in range(30)]
+    (tmp_path / "t.csv").write_text("\n".join(["colour,size,kind", *rows]))
+    (tmp_path / "new.csv").write_text("colour,size\nr,1\npink,2\n,0\npink,1\n")
+    model = learn(prepare(str(tmp_path / "t.csv"), target="kind"), "pca")
+    new, known = (str(tmp_path / name) for name in ("new.csv", "t.csv"))
+    found = predict_file(model, new, known, tmp_path / "out.csv")
+    assert (found.unknown, found.n_missing) == ({"colour": 2}, 1)
+
+
 def test_what_cannot_be_predicted_from() -> None:
     model = learn(prepare("iris"), "lda")
     with pytest.raises(ValueError, match="iris has only 150 rows with a target"):

@@ -19,8 +19,10 @@ from sklearn.datasets import load_iris
 from tests.app.report import comparisons
 from tests.app.report.driving import read_by_a_shell
 from vicinal.app.comparison import METHODS, Comparison, compare
+from vicinal.app.comparison.verdict import verdict
 from vicinal.app.report import page
 from vicinal.app.report.fitted import before_and_after
+from vicinal.app.tables.names import Note
 
 ALL = [
     comparisons.wine,
@@ -102,6 +104,16 @@ def test_figures_lie_inside(comparison: Any) -> None:
         for name in ("cx", "x", "x1", "x2", "width", "height"):
             value = attrs.get(name) or "0"
             assert 0 <= float(value.rstrip("%")) <= 640
+
+
+def test_doubts_stand_below_the_verdict() -> None:
+    comparison = comparisons.wine()
+    leak = Note("column 'id' determines the target (--drop id)", kind="leak")
+    text = page(comparison, notes=[leak, Note("sizes", kind="code")])
+    assert f"{verdict(comparison)[1:]}. But: {leak}." in " ".join(
+        Read(text).text.split()
+    )
+    assert "But: sizes" not in text
 
 
 def test_what_the_page_says() -> None:

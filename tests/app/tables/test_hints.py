@@ -196,6 +196,14 @@ def test_a_stated_sign_that_the_cells_contradict(tmp_path: Path) -> None:
     )
 
 
+def test_a_stated_sign_where_the_cells_do_not_tell(tmp_path: Path) -> None:
+    clear, other = [f"{i},25" for i in range(N)], [f"{i + 1},125" for i in range(N)]
+    found = read(tmp_path, Overrides.of(decimal="."), clear=clear, other=other)
+    said = "'clear' is clearly a comma, and is read so; the other commas and points, in"
+    assert any(f"{said} 'other', as you say" in note for note in found.notes)
+    assert found.X[4, 2] == 5125
+
+
 def test_points_that_a_model_of_commas_takes_for_thousands(tmp_path: Path) -> None:
     commas = [f"{1 + i / 1000:.3f}".replace(".", ",") for i in range(N)]
     columns = read(tmp_path, size=commas, price=[f"{i},5" for i in range(N)]).columns
@@ -206,3 +214,26 @@ def test_points_that_a_model_of_commas_takes_for_thousands(tmp_path: Path) -> No
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         columns.kept_part(points.with_columns(price=pl.Series(["1,5", "7"])))
+
+
+@pytest.mark.parametrize(("sign", "mark"), [(",", "."), (".", ",")])
+def test_numbers_far_from_those_of_the_model(
+    tmp_path: Path, sign: str, mark: str
+) -> None:
+    sizes = [f"{1 + i / 1000:.3f}".replace(".", sign) for i in range(N)]
+    sales = [f"{1 + i},000".replace(",", mark) + f"{sign}50" for i in range(N)]
+    kept = read(tmp_path, size=sizes, sales=sales).columns
+    medians = {"size": 1.1, "sales": 100_000.0}
+    # The sign of another column does not settle it, nor is its absence a doubt.
+    new = pl.DataFrame({"size": [f"1{mark}376"], "sales": [f"99{mark}000{sign}5"]})
+    if sign == ",":  # plain numbers are read with a point only
+        with pytest.warns(UserWarning, match=r"is read as 1376.*'size' is another"):
+            kept.kept_part(new, medians)
+    new = pl.DataFrame({"size": ["1"], "sales": [f"99{mark}000"]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kept.kept_part(new, medians)
+        # Cells that cannot be read are the concern of `encode`.
+        kept.kept_part(new.with_columns(size=pl.lit(f"€1{mark}376")), medians)
+    with pytest.warns(UserWarning, match=r"is read as 12125.*'sales' is another"):
+        kept.kept_part(new.with_columns(sales=pl.lit(f"12{mark}125")), {"sales": 9.0})

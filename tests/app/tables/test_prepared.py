@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from vicinal.app.tables.inputs import Overrides
-from vicinal.app.tables.names import NoTargetError, Note
+from vicinal.app.tables.names import NoTargetError, Note, doubts
 from vicinal.app.tables.prepared import prepare
 from vicinal.datasets import load
 
@@ -68,7 +68,7 @@ def test_no_target(csv: str) -> None:
     assert prepared.X.shape == (31, 3)
     assert prepared.rows.tolist() == list(range(31))
     assert np.isnan(prepared.X[30, 1:]).all()
-    assert prepared.notes == []
+    assert [one.kind for one in doubts(prepared.notes)] == ["density"]
 
 
 def test_a_target_that_nobody_named_is_asked_for(csv: str) -> None:

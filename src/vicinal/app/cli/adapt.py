@@ -16,8 +16,6 @@ from vicinal.app.tables.names import near, printable
 if TYPE_CHECKING:
     from vicinal.adapters import RetrievalAdapter
 
-__all__ = ["adapt"]
-
 _VECTORS = "a column of vectors or a column for each number, and perhaps id and text"
 
 
@@ -81,6 +79,7 @@ def adapt(
         for path, source in product(written, (queries, documents, relevance)):
             endings = (".html", ".htm") if path is report else ()
             options.check_output_path(path, {"data": source}, *endings)
+        options.check_model_path(output)
         threads = options.threads_of(jobs)
         if n_components is not None and side == "query":
             raise ValueError(

@@ -18,19 +18,17 @@ from vicinal.app.cli.display import (
     report_errors,
     with_option,
 )
-from vicinal.app.tables.names import printable
+from vicinal.app.tables.names import Note, doubts, printable
 
 if TYPE_CHECKING:
     from vicinal.app.comparison import Comparison
     from vicinal.app.tables.prepared import Prepared
 
-__all__ = ["compare"]
-
 # The names of the methods, which the help must not load: a test compares them.
 _METHODS = (
     "euclidean, standardised, whitened, pca, lda, fda, lfda, rca, itml, mmc, sdml, "
-    "lsml, scml, lmnn, mcml, ldg, nca, nca-soft, nca-log (classes); euclidean, "
-    "standardised, whitened, pca, nca, nca-soft, mlkr (numbers); "
+    "lsml, scml, lmnn, mcml, ldg, nca, nca-soft, nca-log, table-nca (classes); "
+    "euclidean, standardised, whitened, pca, nca, nca-soft, table-nca, mlkr (numbers); "
     "kernel-density, gaussian, lca-diagonal, lca, lca-gauss (no target); with "
     "PyTorch, neural-nca (classes or numbers)"
 )
@@ -91,7 +89,7 @@ def compare(
             options.check_output_path(report, {"data": data}, ".html", ".htm")
         if json is not None and not piped:
             options.check_output_path(json, {"data": data})
-        from vicinal.app.tables.prepared import prepare, spoiled_columns
+        from vicinal.app.tables.prepared import prepare
         from vicinal.app.tables.reading import read_table
 
         said = options.overrides_of(drop, categorical, number, date, decimal)
@@ -109,40 +107,49 @@ def compare(
             left *= 0.65  # the rest is for drawing the report
         with progress_bar() as show:
             from vicinal.app.comparison import compare as run
+            from vicinal.app.report.commands import fit_command, shell_command
 
             result = run(
                 prepared.X,
                 prepared.y,
                 task=prepared.task,
+                feature_names=prepared.feature_names,
+                name=prepared.name,
                 methods=methods,
                 n_splits=splits,
                 n_neighbors=options.vote_of(neighbors),
                 score=score,
                 n_components=n_components,
                 time_budget=None if left is None else max(left, 1.0),
-                feature_names=prepared.feature_names,
-                name=prepared.name,
                 random_state=seed,
                 n_jobs=threads,
                 on_progress=show,
             )
         typer.echo(printable(result.verdict(), None))
-        for line in spoiled_columns(prepared.decisions):
-            typer.echo(f"But: {printable(with_option(line), None)}")
-        _print_next(result, prepared)
-        _print_table(result)
+        for doubt in doubts(prepared.notes):
+            typer.echo(f"But: {printable(with_option(doubt), None)}")
+        command = ["vicinal", *sys.argv[1:]]
+        if keep := fit_command(command, result.recommended, prepared.target):
+            typer.echo(f"Next: {shell_command(keep)}")
+        typer.echo()
+        for line in result.table(shutil.get_terminal_size().columns).splitlines():
+            bold = line.startswith(f"{result.recommended} ")
+            typer.echo(typer.style(printable(line, None), bold=bold))
         if report is not None:
             with progress_bar() as show:
                 result.to_html(
                     report,
-                    decisions=prepared.decisions,
-                    notes=[with_option(one) for one in prepared.notes],
+                    notes=[
+                        Note(with_option(one), kind=getattr(one, "kind", ""))
+                        for one in prepared.notes
+                    ],
                     image_shape=shape,
-                    images=None if images is None else images[result.setting.rows],
-                    row_numbers=prepared.rows[result.setting.rows],
-                    command=["vicinal", *sys.argv[1:]],
-                    frame=prepared.frame[result.setting.rows],
+                    decisions=prepared.decisions,
+                    images=images,
+                    row_numbers=prepared.rows,
+                    frame=prepared.frame,
                     target=prepared.target,
+                    command=command,
                     on_progress=show,
                 )
             typer.echo(f"report: {printable(report, None)}")
@@ -181,22 +188,6 @@ def _images(prepared: "Prepared", shape: tuple[int, int]) -> Any:
         return np.asarray(pixels.to_numpy(), dtype=np.float64)
     except ValueError as error:
         raise ValueError("--image-shape needs columns that are all numbers.") from error
-
-
-def _print_next(result: "Comparison", prepared: "Prepared") -> None:
-    """Print the command that keeps the recommended metric, if it is useful."""
-    from vicinal.app.report.commands import fit_command, shell_command
-
-    command = ["vicinal", *sys.argv[1:]]
-    line = fit_command(command, result.recommended, prepared.target)
-    if line is not None:
-        typer.echo(f"Next: {shell_command(line)}\n")
-
-
-def _print_table(result: "Comparison") -> None:
-    for line in result.table(shutil.get_terminal_size().columns).splitlines():
-        chosen = line.startswith(f"{result.recommended} ")
-        typer.echo(typer.style(printable(line, None), bold=chosen))
 
 
 def _as_json(result: "Comparison", prepared: "Prepared") -> str:

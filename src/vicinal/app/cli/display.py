@@ -58,14 +58,21 @@ def report_errors() -> Iterator[None]:
 
 
 @contextmanager
-def warnings_printed() -> Iterator[None]:
-    """Print each warning in a line after the work."""
+def warnings_printed(prepared: "Prepared | None" = None) -> Iterator[None]:
+    """Print each warning in a line after the work, with the names of the table."""
     import warnings
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    for line in dict.fromkeys(" ".join(str(one.message).split()) for one in caught):
+    lines = tuple(dict.fromkeys(" ".join(str(one.message).split()) for one in caught))
+    if prepared is not None and caught:
+        from vicinal.app.comparison.data import encode_target
+        from vicinal.app.comparison.runs import merge_warnings
+
+        _, _, classes = encode_target(prepared.y, prepared.task)
+        lines = merge_warnings(caught, classes, prepared.feature_names)
+    for line in lines:
         typer.echo(f"note: {printable(line, None)}", err=True)
 
 
@@ -273,14 +280,26 @@ def score_line(found: "Predicted", task: str) -> str:
     task : str
         "classification" or "regression".
     """
-    from sklearn.metrics import accuracy_score, r2_score
+    import numpy as np
+
+    from vicinal.app.methods.scores import SCORES, choose_score
 
     n = len(found.truth)
     known = f"{counted(n, 'row')} whose target is known"
     if task == "classification":
-        right = accuracy_score(found.truth, found.predicted)
-        return f"accuracy {100 * right:.1f} % on the {known}"
+        both = np.array([found.truth, found.predicted])
+        names, codes = np.unique(both, return_inverse=True)
+        truth, predicted = codes.reshape(both.shape)
+        chosen = "accuracy"
+        if len(names) > 1:
+            chosen, _ = choose_score("auto", task, truth, tuple(names.tolist()))
+        shown = [
+            f"{name.replace('-', ' ')} {one.written(one.of(truth, predicted))} %"
+            for name in dict.fromkeys((chosen, "accuracy"))
+            for one in [SCORES[name]]
+        ]
+        return f"{', '.join(shown)} on the {known}"
     if n < 2:
         return f"{n} row has a known target: too few to score"
-    score = r2_score(found.truth, found.predicted)
+    score = SCORES["r2"].of(np.array(found.truth), np.array(found.predicted))
     return f"R² {score:.3f} on the {known}"

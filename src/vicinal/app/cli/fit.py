@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from vicinal.app.models import SavedModel
     from vicinal.app.tables.prepared import Prepared
 
-__all__ = ["fit"]
-
 
 def fit(
     data: options.Data,
@@ -72,6 +70,7 @@ def fit(
     """
     with report_errors():
         options.check_output_path(output, {"data": data})
+        options.check_model_path(output)
         settings: dict[str, Any] = {
             "n_components": n_components,
             "max_iter": max_iter,
@@ -109,7 +108,7 @@ def fit(
                 ask=ask if needs_target(method) else lambda *_: None,
             )
             print_decisions(prepared)
-            with waiting(f"learning {method}") as say, warnings_printed():
+            with waiting(f"learning {method}") as say, warnings_printed(prepared):
                 model = learn(
                     prepared,
                     method,
@@ -142,25 +141,22 @@ def _quality_line(model: "SavedModel", prepared: "Prepared", score: str) -> str:
     """Compare the training rows' neighbours before and after."""
     import numpy as np
 
+    from vicinal.app.comparison.data import encode_target
     from vicinal.app.methods.scores import SCORES, choose_score
     from vicinal.app.methods.votes import Voters, choose_vote
 
-    target = np.asarray(prepared.y)
-    if model.classes:
-        target = np.searchsorted(np.array(model.classes), target)
+    _, found, classes = encode_target(prepared.y, prepared.task)
+    target = np.asarray(found)
     own = np.arange(len(target))
     if len(own) > 2000:
         own = np.sort(np.random.default_rng(0).choice(len(own), 2000, replace=False))
-    name, _ = choose_score(score, prepared.task, target, model.classes)
+    truth, name = target[own], choose_score(score, prepared.task, target, classes)[0]
     scored = SCORES[name]
 
     def figure(Z: Any, vote: Any) -> float:
-        voters = Voters(Z, target, len(model.classes))
+        voters = Voters(Z, target, len(classes))
         found = voters.predict(Z[own], vote or choose_vote(voters, name), own)
-        truth = target[own]
-        return scored.of(
-            truth, scored.outcome(truth, found) if model.classes else found
-        )
+        return scored.of(truth, scored.outcome(truth, found) if classes else found)
 
     X = model.scaled(prepared.X)
     before, after = figure(X, None), figure(model.map(X), model.vote)

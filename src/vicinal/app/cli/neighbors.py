@@ -14,17 +14,14 @@ from vicinal.app.cli.display import (
     waiting,
     warnings_printed,
 )
-from vicinal.app.tables.names import counted, printable
+from vicinal.app.tables.names import TABLES, counted, listed, printable
 
 if TYPE_CHECKING:
-    from vicinal.app.models import Recall
-
-__all__ = ["neighbors", "predict", "transform"]
-
-_TABLES = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc")
+    from vicinal.adapters import RetrievalAdapter
+    from vicinal.app.models import Recall, SavedModel
 
 
-def neighbors(
+def neighbors(  # noqa: C901
     model: options.AnyModel,
     data: options.Data,
     query: Annotated[
@@ -71,25 +68,35 @@ def neighbors(
     recalls: list[Recall] = []
     with report_errors():
         with waiting("looking for neighbours") as say, warnings_printed():
-            from vicinal.app.models import names_of_rows, nearest_rows, neighbor_table
+            from vicinal.app import models
 
-            learned, documents = _maps(
-                model, among, [*(drop or []), *([name] if name else [])]
-            )
-            if drop and documents is None:
+            learned: Any = _load(model)
+            documents = None
+            if not isinstance(learned, models.SavedModel):
+                if among is None:
+                    raise ValueError(
+                        f"{model.name} is an adapter: the rows of DATA are queries; "
+                        "name the table of documents with --among TABLE."
+                    )
+                left_out = [*(drop or []), *([name] if name else [])]
+                documents = models.VectorMap(learned.transform_documents, left_out)
+                learned = models.VectorMap(learned.transform_queries, left_out)
+            elif drop:
                 raise ValueError(
                     f"--drop is for adapters, and {model.name} is a model of a table, "
                     "which knows its columns."
                 )
             if output is not None:
                 read = {"model": model, "--among table": among, "data": data}
-                options.check_output_path(output, read, *_TABLES)
+                options.check_output_path(output, read, *TABLES)
             rows = _asked_rows(data, query, name)
             alone = rows is not None and len(rows) == 1
             if alone and not (among or show or output):
-                found = nearest_rows(learned, data, rows[0], k)
+                found = models.nearest_rows(learned, data, rows[0], k)
                 near = {*found.euclidean.rows.tolist(), *found.learned.rows.tolist()}
-                called = names_of_rows(data, name, {*near, *rows}) if name else {}
+                called = (
+                    models.names_of_rows(data, name, {*near, *rows}) if name else {}
+                )
                 table = None
             else:
                 if output is None and rows is None:
@@ -97,7 +104,7 @@ def neighbors(
                         "All rows are asked about: write them to a file with --output, "
                         "or name some with --query."
                     )
-                table = neighbor_table(
+                table = models.neighbor_table(
                     learned,
                     data,
                     among=among,
@@ -111,9 +118,7 @@ def neighbors(
                     on_recall=recalls.append,
                 )
             if table is not None and output is not None:
-                from vicinal.app.models import write_frame
-
-                write_frame(table, output)
+                models.write_frame(table, output)
         if table is None:
             print_neighbors(found, learned, called)
             typer.echo(f"neighbours that vote in a prediction: {learned.vote or 3}")
@@ -203,6 +208,12 @@ def predict(
         if found.n_missing:
             cells = counted(found.n_missing, "missing cell")
             typer.echo(f"note: {cells} in the columns of the model filled")
+        if found.unknown:
+            cells = counted(sum(found.unknown.values()), "cell")
+            typer.echo(
+                f"note: {cells} in {listed(found.unknown)} hold categories that the "
+                "model does not know; they are no category"
+            )
         if found.truth:
             typer.echo(score_line(found, learned.task))
         typer.echo(f"neighbours that vote: {found.vote}")
@@ -214,26 +225,15 @@ def predict(
             )
 
 
-def _maps(model: Path, among: str | None, drop: list[str]) -> tuple[Any, Any]:
-    """Return the map of the rows and, for an adapter, the map of the documents."""
-    from vicinal.app.models import AdapterFileError, VectorMap, load
+def _load(model: Path) -> "SavedModel | RetrievalAdapter":
+    from vicinal.app.models import AdapterFileError, load
 
     try:
-        return load(model), None
+        return load(model)
     except AdapterFileError:
-        pass
-    from vicinal.adapters import load_adapter
+        from vicinal.adapters import load_adapter
 
-    adapter = load_adapter(model)
-    if among is None:
-        raise ValueError(
-            f"{model.name} is an adapter: the rows of DATA are queries; name the table "
-            "of documents with --among TABLE."
-        )
-    return (
-        VectorMap(adapter.transform_queries, drop),
-        VectorMap(adapter.transform_documents, drop),
-    )
+        return load_adapter(model)
 
 
 def _asked_rows(data: str, query: list[str] | None, name: str | None) -> Any:
@@ -278,55 +278,34 @@ def transform(
     larger than memory.
     """
     with report_errors(), waiting("mapping rows") as say, warnings_printed():
-        from vicinal.app.models import AdapterFileError, load, transform_file
+        from vicinal.app.models import SavedModel, VectorMap, transform_file
 
         options.check_output_path(output, {"model": model})
-        try:
-            learned = load(model)
-        except AdapterFileError:
-            learned = None
-        settings: dict[str, Any] = {
-            "keep": keep or [],
-            "keep_all": keep_all,
-            "on_rows": lambda done: say(f"mapped {done:,} rows"),
-        }
-        if learned is None:
-            n_rows, names = _adapted(model, data, output, role, drop or [], settings)
-        elif role is not None or drop:
+        learned: Any = _load(model)
+        if isinstance(learned, SavedModel):
+            if role is not None or drop:
+                raise ValueError(
+                    f"--as and --drop are for adapters, and {model.name} is a model of "
+                    "a table, which knows its columns."
+                )
+            stem, d = learned.stem, len(learned.components)
+        elif role is None:
             raise ValueError(
-                f"--as and --drop are for adapters, and {model.name} is a model of a "
-                "table, which knows its columns."
+                f"{model.name} is an adapter: say whether to map --as queries or --as "
+                "documents."
             )
         else:
-            n_rows = transform_file(learned, data, output, **settings)
-            names = (learned.names_out[0], learned.names_out[-1])
-    typer.echo(
-        f"{counted(n_rows, 'row')}, {names[0]} to {names[1]}: {printable(output, None)}"
-    )
-
-
-def _adapted(
-    path: Path,
-    data: str,
-    output: Path,
-    role: str | None,
-    drop: list[str],
-    settings: dict[str, Any],
-) -> tuple[int, tuple[str, str]]:
-    """Map vectors by an adapter; return the number of rows, and the new names."""
-    from vicinal.adapters import load_adapter
-    from vicinal.app.models import VectorMap, transform_file
-
-    if role is None:
-        raise ValueError(
-            f"{path.name} is an adapter: say whether to map --as queries or --as "
-            "documents."
+            stem = "query" if role == "queries" else "document"
+            d = len(learned.query_components_)
+            function = getattr(learned, f"transform_{role}")
+            learned = VectorMap(function, drop or [], stem)
+        n_rows = transform_file(
+            learned,
+            data,
+            output,
+            keep=keep or [],
+            keep_all=keep_all,
+            on_rows=lambda done: say(f"mapped {done:,} rows"),
         )
-    adapter = load_adapter(path)
-    function = (
-        adapter.transform_queries if role == "queries" else adapter.transform_documents
-    )
-    stem = "query" if role == "queries" else "document"
-    mapped = VectorMap(function, drop, stem)
-    n_rows = transform_file(mapped, data, output, **settings)
-    return n_rows, (f"{stem}0", f"{stem}{len(adapter.query_components_) - 1}")
+    names = f"{stem}0 to {stem}{d - 1}"
+    typer.echo(f"{counted(n_rows, 'row')}, {names}: {printable(output, None)}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from vicinal._files import check_writable, is_same_file
-from vicinal.app.tables.names import listed, near, printable
+from vicinal.app.tables.names import ARRAYS, TABLES, listed, near, printable
 
 if TYPE_CHECKING:
     from vicinal.app.tables.inputs import Overrides
@@ -256,6 +256,15 @@ def check_output_path(path: Path, read: dict[str, Any], *endings: str) -> None:
             raise ValueError(f"{path} is the {what}; write to another file.")
     if endings and path.suffix.lower() not in endings:
         raise ValueError(f"{path.name!r} must end in {' or '.join(endings)}.")
+
+
+def check_model_path(path: Path) -> None:
+    """Raise ValueError if the name of a model is that of a table or a page."""
+    if path.suffix.lower() in (*TABLES, *ARRAYS, ".xlsx", ".json", ".html", ".onnx"):
+        raise ValueError(
+            f"{path.name!r} is the name of another kind of file; write the model to "
+            f"{path.with_suffix('.safetensors').name}."
+        )
 
 
 def check_distinct(**paths: Path | None) -> None:

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from vicinal.app.methods.registry import Method
     from vicinal.app.tables.prepared import Prepared
 
-__all__ = ["Setting", "encode_target", "read_setting", "stratified_rows"]
-
 
 @dataclass(frozen=True, eq=False)
 class Setting:

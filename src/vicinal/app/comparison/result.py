@@ -13,6 +13,7 @@ import numpy as np
 from vicinal.app.comparison.statistics import Evidence
 from vicinal.app.comparison.verdict import recommend, used_test, useless, verdict
 from vicinal.app.methods.votes import Vote
+from vicinal.app.tables.names import doubts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from vicinal._typing import IntArray
     from vicinal.app.comparison.data import Setting
     from vicinal.app.comparison.statistics import Difference
-
-__all__ = ["BESIDE", "Comparison", "MethodResult"]
 
 BESIDE = "without neighbours"
 """Heading of the reference models in tables."""
@@ -294,7 +293,10 @@ class Comparison:
                     f"{result.name}: {result.not_converged} of {result.scores.size} "
                     f"fits did not converge{reason * bool(result.convergence_warning)}."
                 )
-            notes += [f"{result.name}: {text}" for text in result.warnings]
+        texts = dict.fromkeys(text for one in self.results for text in one.warnings)
+        for text in texts:
+            names = [one.name for one in self.results if text in one.warnings]
+            notes.append(f"{', '.join(names)}: {text}")
         return notes
 
     def table(self, width: int | None = None) -> str:
@@ -350,10 +352,7 @@ class Comparison:
         """
         lines = [verdict(self)]
         if self.setting.table is not None:
-            from vicinal.app.tables.prepared import spoiled_columns
-
-            decisions = self.setting.table.decisions
-            lines += [f"But: {line}" for line in spoiled_columns(decisions)]
+            lines += [f"But: {line}" for line in doubts(self.setting.table.notes)]
         return "\n".join(lines)
 
     def plot(self, **options: Any) -> Any:

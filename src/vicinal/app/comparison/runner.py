@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from vicinal.app.methods.scores import Score
     from vicinal.app.tables.inputs import Overrides
 
-__all__ = ["compare"]
-
 
 def compare(
     X: ArrayLike | str | os.PathLike[str],
@@ -269,7 +267,7 @@ def _run_splits(
         if not queue:
             name, failure = next(iter(failures.items()))
             raise ValueError(f"{name} cannot be used here: {failure}") from failure
-        cut = _is_cut(runs)
+        cut = any(own[-1].broken_off for own in runs.values())
         if number and cut:  # fits that were ended count only if there are no others
             runs = {name: own[:number] for name, own in runs.items()}
             break
@@ -292,18 +290,12 @@ def _run_splits(
         notes=(*setting.notes, *notes),
         left_out=tuple((name, str(why)) for name, why in failures.items()),
     )
-    classes = setting.classes
     queue.sort(key=methods.index)
     return Comparison(
-        tuple(_result(one.name, runs[one.name], classes) for one in queue),
+        tuple(_result(one.name, runs[one.name], setting) for one in queue),
         setting,
-        tuple(_result(name, own, classes) for name, own in reference_runs.items()),
+        tuple(_result(name, own, setting) for name, own in reference_runs.items()),
     )
-
-
-def _is_cut(runs: dict[str, list[Run]]) -> bool:
-    """Whether the time budget has ended a fit of the last split."""
-    return any(own[-1].broken_off for own in runs.values())
 
 
 def _within(
@@ -363,7 +355,7 @@ def _cut_notes(
     return notes
 
 
-def _result(name: str, runs: list[Run], classes: Sequence[str]) -> MethodResult:
+def _result(name: str, runs: list[Run], setting: Setting) -> MethodResult:
     """Gather the runs of a method over the splits."""
 
     def gathered(field: str) -> Any:
@@ -371,7 +363,12 @@ def _result(name: str, runs: list[Run], classes: Sequence[str]) -> MethodResult:
         return None if values[0] is None else np.array(values)
 
     issued = [(w, run) for run in runs for w in run.issued]
-    stopped = [one for one in issued if issubclass(one[0].category, ConvergenceWarning)]
+    stopped = [
+        one
+        for one in issued
+        if issubclass(one[0].category, ConvergenceWarning)
+        and not getattr(one[0].message, "columns", ())
+    ]
     others = [w for w, run in issued if (w, run) not in stopped]
     confusions = gathered("confusion")
     return MethodResult(
@@ -382,7 +379,7 @@ def _result(name: str, runs: list[Run], classes: Sequence[str]) -> MethodResult:
         query_seconds=gathered("query_seconds"),
         not_converged=len({id(run) for _, run in stopped}),
         convergence_warning="".join(merge_warnings(w for w, _ in stopped[:1])),
-        warnings=merge_warnings(others, classes),
+        warnings=merge_warnings(others, setting.classes, setting.feature_names),
         confusion=None if confusions is None else confusions.sum(axis=0),
         agreement=gathered("agreement"),
         outcomes=tuple(run.outcome for run in runs),

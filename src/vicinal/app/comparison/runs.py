@@ -25,6 +25,7 @@ from vicinal.app.methods.votes import (
     Voters,
     choose_vote,
 )
+from vicinal.app.tables.names import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,18 +36,6 @@ if TYPE_CHECKING:
     from vicinal._typing import FloatArray, IntArray
     from vicinal.app.comparison.data import Setting
     from vicinal.app.methods.registry import Method
-
-__all__ = [
-    "MANY_ROWS",
-    "REFERENCES",
-    "Run",
-    "UnfitError",
-    "affordable_queries",
-    "cluster_agreement",
-    "merge_warnings",
-    "run_method",
-    "run_reference",
-]
 
 MANY_ROWS = 2000
 """With more rows, a time budget limits the rows that methods learn from."""
@@ -78,19 +67,6 @@ class Run:
     confusion: IntArray | None = None
     agreement: float | None = None
     vote: Vote | None = None
-
-
-class _Deadline:
-    """A callback that ends a fit after the first iteration beyond a time."""
-
-    def __init__(self, until: float) -> None:
-        self.until = until
-        self.over = False
-
-    def __call__(self, *_: object) -> None:
-        if time.perf_counter() > self.until:
-            self.over = True
-            raise StopIteration
 
 
 def run_method(
@@ -162,7 +138,10 @@ def run_method(
             else:
                 vote = choose_vote(voters, setting.scored, max_queries)
             start = time.perf_counter()
-            predicted = voters.predict(fitted.transform(X_test), vote)
+            if method.own_rule:
+                predicted = _own_prediction(fitted, X_test, n_classes)
+            else:
+                predicted = voters.predict(fitted.transform(X_test), vote)
             query = time.perf_counter() - start
             outcome, score, found = judge(setting, test, predicted)
     # IndexError: scikit-learn's LDA, if no class has any spread.
@@ -185,6 +164,15 @@ def run_method(
     )
 
 
+def _own_prediction(fitted: Pipeline, X: FloatArray, n_classes: int) -> FloatArray:
+    """Return the probabilities of the classes, or numbers, by the estimator's rule."""
+    if not n_classes:
+        return np.asarray(fitted.predict(X), dtype=np.float64)
+    predicted = np.zeros((len(X), n_classes))
+    predicted[:, fitted.classes_] = fitted.predict_proba(X)
+    return predicted
+
+
 def subset(setting: Setting, rows: IntArray, size: int) -> IntArray:
     """Return some of the rows, with every class among them."""
     codes = setting.target[rows] if setting.classes else None  # type: ignore[index]
@@ -205,15 +193,22 @@ def _fit(
     """
     X = setting.X[rows]
     y = None if setting.target is None else setting.target[rows]
-    deadline = _Deadline(until)
+    is_over = False
+
+    def stop(*_: object) -> None:
+        nonlocal is_over
+        if time.perf_counter() > until:
+            is_over = True
+            raise StopIteration
+
     pipeline = method.pipeline(
         X, y, setting.n_components, setting.random_state, setting.n_jobs
     )
     metric: Any = pipeline[-1]
     params = {} if isinstance(metric, str) else metric.get_params(deep=False)
-    can_stop = params.get("callback", deadline) is None
+    can_stop = params.get("callback", stop) is None
     if can_stop:
-        metric.set_params(callback=deadline)
+        metric.set_params(callback=stop)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         key = method.scale, len(rows)
@@ -232,10 +227,10 @@ def _fit(
     for w in caught:
         if w not in issued:
             warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
-    if deadline.over:
+    if is_over:
         # That it did not converge follows from the deadline.
         issued = [w for w in issued if not issubclass(w.category, ConvergenceWarning)]
-    return pipeline, seconds, tuple(issued), deadline.over
+    return pipeline, seconds, tuple(issued), is_over
 
 
 def judge(
@@ -282,7 +277,9 @@ def affordable_queries(setting: Setting, seconds: float, n_probes: int = 100) ->
 
 
 def merge_warnings(
-    issued: Iterable[warnings.WarningMessage], classes: Sequence[str] = ()
+    issued: Iterable[warnings.WarningMessage],
+    classes: Sequence[str] = (),
+    features: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """Return the texts of warnings, each once.
 
@@ -294,18 +291,27 @@ def merge_warnings(
     issued : iterable of WarningMessage
         The warnings of all fits of a method.
     classes : sequence of str
-        Names of the classes. A warning with `class_sizes`, a mapping of the integers
+        Names of the classes. A warning with `sizes`, a mapping of the integers
         that stand for classes to their sizes, is shown with the names of the smallest.
+    features : sequence of str
+        Names of the features. A warning with `columns`, the positions of some, names
+        the columns of the table that they come from.
     """
     first: dict[Any, str] = {}
     for one in issued:
         text = " ".join(str(one.message).split())
-        sizes = getattr(one.message, "class_sizes", None)
+        sizes = getattr(one.message, "sizes", None)
         if sizes is not None and len(classes):
             order = sorted(sizes, key=lambda code: sizes[code])
             shown = [f"{classes[int(code)]} ({sizes[code]})" for code in order[:5]]
             more = f" and {len(order) - 5} more" if len(order) > 5 else ""
             text = f"These classes have few rows: {', '.join(shown)}{more}."
+        few = getattr(one.message, "columns", ())
+        if few and len(features):
+            # The features of a category are called like colour=red.
+            names = listed(dict.fromkeys(features[j].partition("=")[0] for j in few))
+            text = f"The density is high at the few values of {names}, and compares "
+            text += "only with other densities of this table. Leave such columns out."
         general = one.category in (UserWarning, RuntimeWarning)
         key = re.sub(r"\d+(\.\d+)?", "0", text) if general else one.category
         first.setdefault(key, text)

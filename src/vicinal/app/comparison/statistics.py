@@ -34,18 +34,6 @@ if TYPE_CHECKING:
     from vicinal.app.comparison.result import MethodResult
     from vicinal.app.methods.scores import Score
 
-__all__ = [
-    "Difference",
-    "Evidence",
-    "bootstrap",
-    "corrected_error",
-    "holm",
-    "mcnemar",
-    "p_value",
-    "t_half_width",
-    "z_test",
-]
-
 
 @dataclass(frozen=True)
 class Difference:

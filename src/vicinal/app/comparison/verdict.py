@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from vicinal.app.comparison.result import Comparison, MethodResult
     from vicinal.app.comparison.statistics import Difference
 
-__all__ = ["complexity", "recommend", "used_test", "useless", "verdict"]
-
 # The names of the methods that learn no metric, in prose.
 _SPOKEN = {
     "euclidean": "raw features",

@@ -25,16 +25,6 @@ if TYPE_CHECKING:
 
     from vicinal._typing import FloatArray
 
-__all__ = [
-    "AutoScaler",
-    "CategoryScaler",
-    "GaussianMetric",
-    "KernelDensityMetric",
-    "Whitening",
-    "leave_one_out",
-    "one_hot_groups",
-]
-
 
 def one_hot_groups(X: FloatArray) -> list[slice]:
     """Find adjacent columns of zeros and ones that sum to one in every row.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from vicinal._typing import FloatArray
 
-__all__ = ["LinearMap", "affine_map", "directions", "feature_shares", "linear_map"]
-
 
 @dataclass(frozen=True, eq=False)
 class LinearMap:

@@ -25,16 +25,6 @@ if TYPE_CHECKING:
 
     Seed = int | np.random.RandomState | None
 
-__all__ = [
-    "METHODS",
-    "TASKS",
-    "FitRequest",
-    "Method",
-    "estimator",
-    "register",
-    "resolve_methods",
-]
-
 TASKS = ("classification", "regression", "none")
 
 
@@ -78,6 +68,8 @@ class Method:
     own_rule : bool
         Whether the estimator predicts by its own soft neighbors. Otherwise the vote of
         the neighbors is chosen.
+    linear : bool
+        Whether the metric is a linear map, which a model file can hold.
     """
 
     name: str
@@ -89,6 +81,7 @@ class Method:
     default: bool = True
     many_rows: bool = False
     own_rule: bool = False
+    linear: bool = True
 
     def pipeline(
         self,
@@ -133,6 +126,9 @@ class Method:
         )
 
 
+NEEDS_TORCH = (
+    "neural-nca needs PyTorch, the extra 'torch': pip install 'vicinal[torch]'."
+)
 METHODS: dict[str, Method] = {}
 """The registered methods, in the order of tables."""
 
@@ -148,6 +144,7 @@ def register(
     default: bool = False,
     many_rows: bool = False,
     own_rule: bool = False,
+    linear: bool = True,
 ) -> Method:
     """Add a method to `METHODS`.
 
@@ -163,7 +160,7 @@ def register(
         A few words on the metric, for the report.
     tasks : tuple of str, default=("classification",)
         Some of `TASKS`.
-    complexity, scale, default, many_rows, own_rule
+    complexity, scale, default, many_rows, own_rule, linear
         As for `Method`.
 
     Returns
@@ -191,9 +188,8 @@ def register(
     if isinstance(factory, str | type):
         factory = estimator(factory, at_most="features")
     method = Method(
-        *(name, factory, summary, tasks, complexity, scale, default),
-        many_rows=many_rows,
-        own_rule=own_rule,
+        *(name, factory, summary, tasks, complexity, scale),
+        *(default, many_rows, own_rule, linear),
     )
     METHODS[name] = method
     return method
@@ -301,6 +297,10 @@ register("nca-soft", estimator("vicinal.nca.NCAClassifier",
 register("nca-log", estimator("vicinal.nca.NCA", at_most="features", alpha="auto",
                               objective="log"),
          "NCA, likelihood of the labels", complexity=5, many_rows=True)
+register("table-nca", estimator("vicinal.additive.TableNCAClassifier",
+                                regressor="vicinal.additive.TableNCARegressor"),
+         "NCA with a curve for each column, by its soft neighbours", _LABELED,
+         complexity=6, scale="none", many_rows=True, own_rule=True, linear=False)
 if find_spec("torch") is not None:
     # One map without votes, which `transform` returns.
     register("neural-nca", estimator("vicinal.neural.NeuralNCA",
@@ -308,7 +308,7 @@ if find_spec("torch") is not None:
                                      at_most="features", n_estimators=1,
                                      linear_vote=False),
              "NCA by a network on periodic features", _LABELED,
-             complexity=6, scale="none", many_rows=True)
+             complexity=6, scale="none", many_rows=True, linear=False)
 register("mlkr", "vicinal.classic.MLKR",
          "metric learning for kernel regression, what nca is for numbers", _NUMBERS,
          complexity=5)
@@ -385,6 +385,7 @@ def _user_method(given: Any, task: str, max_length: int = 40) -> Method:
     from sklearn.base import clone
     from sklearn.pipeline import Pipeline
 
+    from vicinal.additive import TableNCA, TableNCAClassifier, TableNCARegressor
     from vicinal.nca import NCAClassifier, NCARegressor
 
     name, made = "", given
@@ -428,17 +429,19 @@ def _user_method(given: Any, task: str, max_length: int = 40) -> Method:
         complexity=1 + max(method.complexity for method in METHODS.values()),
         scale="none" if is_pipeline else "auto",
         # The rule of "class-density" weighs each class; a vote does not.
-        own_rule=isinstance(last, NCAClassifier | NCARegressor)
-        and last.objective != "class-density",
+        own_rule=isinstance(last, TableNCAClassifier | TableNCARegressor)
+        or (
+            isinstance(last, NCAClassifier | NCARegressor)
+            and last.objective != "class-density"
+        ),
+        linear=not isinstance(last, TableNCA),
     )
 
 
 def _unknown_methods(unknown: list[str], able: dict[str, Method], task: str) -> str:
     """Return an error message that names the valid methods and the likely ones."""
     if "neural-nca" in unknown and "neural-nca" not in METHODS:
-        return (
-            "neural-nca needs PyTorch, the extra 'torch': pip install 'vicinal[torch]'."
-        )
+        return NEEDS_TORCH
     target = {
         "classification": "classes",
         "regression": "a numeric target",

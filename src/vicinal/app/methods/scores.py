@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["SCORES", "Score", "choose_score", "default_score"]
-
 
 @dataclass(frozen=True)
 class Score:

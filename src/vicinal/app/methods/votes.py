@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from vicinal._typing import FloatArray, IntArray
 
-__all__ = ["NEIGHBORS", "OWN_RULE", "Vote", "Voters", "choose_vote"]
-
 NEIGHBORS = (1, 3, 5, 9, 15, 25, 51, 101)
 """Numbers of neighbors to choose from. Noisy labels need many (`docs/compare.md`)."""
 
@@ -107,7 +105,7 @@ class Vote:
 
 
 OWN_RULE = Vote(None, "soft", 1.0)
-"""The prediction of `NCAClassifier` and `NCARegressor`: all rows, p ∝ exp(-d²)."""
+"""An estimator's own soft neighbors: all rows, p ∝ exp(-d²) if the map is linear."""
 
 
 class Voters:

@@ -23,10 +23,9 @@ from vicinal.app.tables._polars import pl
 from vicinal.app.tables.cells import Table, as_names, clean, typed
 from vicinal.app.tables.embeddings import read_embeddings
 from vicinal.app.tables.inputs import Overrides
-from vicinal.app.tables.names import check_column, counted
+from vicinal.app.tables.names import ARRAYS, TABLES, check_column, counted
 from vicinal.app.tables.prepared import read_target
 from vicinal.app.tables.reading import (
-    Source,
     add_line_number,
     open_source,
     pieces,
@@ -34,9 +33,6 @@ from vicinal.app.tables.reading import (
 )
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
-#: Endings of tables, and of arrays of numbers.
-TABLES = (*_DELIMITERS, ".parquet", ".arrow", ".feather", ".ipc")
-ARRAYS = (".npy", ".npz")
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,6 +306,8 @@ class Predicted:
         The targets and the predictions of the rows whose target is known.
     n_missing : int
         The number of missing cells in the columns that the model uses.
+    unknown : dict of str to int
+        The number of cells with a category that the model does not know, by column.
     n_own : int
         The number of rows that were also among the labeled ones, and were left out of
         their own neighbors.
@@ -331,6 +329,7 @@ class Predicted:
     truth: list[Any] = field(default_factory=list)
     predicted: list[Any] = field(default_factory=list)
     n_missing: int = 0
+    unknown: dict[str, int] = field(default_factory=dict)
     n_own: int = 0
     vote: Vote | None = None
 
@@ -401,9 +400,10 @@ def predict_file(
     def predicted(piece: pl.DataFrame) -> pl.DataFrame:
         new = predictor.columns(piece)
         cells = clean(model.columns.kept_part(piece))
-        outcome.n_missing += sum(
-            int(np.isnan(values).sum()) for _, values in model.columns.read(cells)
-        )
+        for one, values in model.columns.read(cells):
+            outcome.n_missing += int(np.isnan(values).sum())
+            if one.kind == "category" and (n := int((values < 0).sum())):
+                outcome.unknown[one.column] = outcome.unknown.get(one.column, 0) + n
         if model.target in piece.columns:
             column = piece.get_column(str(model.target))
             targets = as_known(column, model, predictor.decimal)
@@ -476,7 +476,7 @@ def _format(goal: Path, endings: Sequence[str]) -> str:
     return goal.suffix.lower()
 
 
-def write_rows(
+def write_rows(  # noqa: C901
     source: str,
     path: str | os.PathLike[str],
     new: Callable[[pl.DataFrame], pl.DataFrame],
@@ -550,13 +550,34 @@ def write_rows(
             f"{goal.name} holds one array, and no column beside it; write to .npz, "
             ".parquet or .csv to keep some."
         )
-    rows = _Rows(opened, kept, new, made, on_rows)
-    sample = rows.joined(first, made)
+    done, failure = 0, None
+
+    def joined(piece: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+        # Not by `select`, which expands names such as "*".
+        return pl.DataFrame(
+            [*(piece.get_column(name) for name in kept), *new.iter_columns()]
+        )
+
+    def rows(*_: Any) -> Iterator[pl.DataFrame]:
+        nonlocal done, failure
+        try:
+            for piece in pieces(opened):
+                with add_line_number(opened, done):
+                    columns = new(piece) if done else made
+                yield joined(piece, columns)
+                done += piece.height
+                if on_rows is not None:
+                    on_rows(done)
+        except (Exception, KeyboardInterrupt) as error:
+            failure = error
+            raise
+
     with atomic_write(goal) as temporary:
         try:
             if suffix in ARRAYS:
-                _write_arrays(rows, made.schema, temporary, suffix)
+                _write_arrays(rows, kept, made.schema, temporary, suffix)
             else:
+                sample = joined(first, made)
                 _write_table(rows, sample, temporary, suffix, row_group_bytes)
         except (
             OSError,
@@ -564,46 +585,12 @@ def write_rows(
             pl.exceptions.PanicException,
         ) as error:
             # polars reports an error in the rows in its own words.
-            if rows.failure is not None:
-                raise rows.failure from None
+            if failure is not None:
+                raise failure from None
             reason = getattr(error, "strerror", None) or str(error).strip()
             first_line = reason.partition("\n")[0]
             raise OSError(f"{goal} could not be written: {first_line}.") from error
-    return rows.done
-
-
-class _Rows:
-    """The rows to write, counted; an error in them is remembered."""
-
-    def __init__(
-        self,
-        source: Source,
-        kept: list[str],
-        new: Callable[[pl.DataFrame], pl.DataFrame],
-        first: pl.DataFrame,
-        on_rows: Callable[[int], None] | None,
-    ) -> None:
-        self.source, self.kept, self.new, self.on_rows = source, kept, new, on_rows
-        self.first, self.done = first, 0
-        self.failure: BaseException | None = None
-
-    def joined(self, piece: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-        # Not by `select`, which expands names such as "*".
-        kept = [piece.get_column(name) for name in self.kept]
-        return pl.DataFrame([*kept, *new.iter_columns()])
-
-    def __call__(self, *_: Any) -> Iterator[pl.DataFrame]:
-        try:
-            for piece in pieces(self.source):
-                with add_line_number(self.source, self.done):
-                    new = self.new(piece) if self.done else self.first
-                yield self.joined(piece, new)
-                self.done += piece.height
-                if self.on_rows is not None:
-                    self.on_rows(self.done)
-        except (Exception, KeyboardInterrupt) as error:
-            self.failure = error
-            raise
+    return done
 
 
 def _write_table(
@@ -635,10 +622,16 @@ def _write_table(
         lazy.sink_ipc(temporary)
 
 
-def _write_arrays(rows: _Rows, new: pl.Schema, temporary: Path, suffix: str) -> None:
+def _write_arrays(
+    rows: Callable[[], Iterator[pl.DataFrame]],
+    kept_names: Sequence[str],
+    new: pl.Schema,
+    temporary: Path,
+    suffix: str,
+) -> None:
     """Write the new columns as one array X; in npz, kept columns beside it."""
     dtype = "<f4" if all(kind == pl.Float32 for kind in new.dtypes()) else "<f8"
-    kept: dict[str, list[Any]] = {name: [] for name in rows.kept}
+    kept: dict[str, list[Any]] = {name: [] for name in kept_names}
     header = {"descr": dtype, "fortran_order": False}
     # The rows of an archive wait in a file without a name, which no signal leaves.
     with (
@@ -649,13 +642,15 @@ def _write_arrays(rows: _Rows, new: pl.Schema, temporary: Path, suffix: str) -> 
         # Written again at the end: NumPy leaves room for a larger number of rows.
         write_header = np.lib.format.write_array_header_1_0
         write_header(file, {**header, "shape": (0, len(new))})
+        n_rows = 0
         for piece in rows():
+            n_rows += piece.height
             block = piece[:, len(kept) :].to_numpy()
             file.write(np.ascontiguousarray(block, dtype).tobytes())
             for name, values in kept.items():
                 values.extend(piece.get_column(name).to_list())
         file.seek(0)
-        write_header(file, {**header, "shape": (rows.done, len(new))})
+        write_header(file, {**header, "shape": (n_rows, len(new))})
         if suffix == ".npy":
             return
         file.seek(0)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_scalar
 
-from vicinal.app.methods.registry import METHODS, Method
+from vicinal.app.comparison.data import encode_target
+from vicinal.app.methods.registry import METHODS, NEEDS_TORCH, Method
 from vicinal.app.methods.scores import choose_score
 from vicinal.app.methods.votes import OWN_RULE, Vote, Voters, choose_vote
 from vicinal.app.models.saved import SavedModel, from_pipeline
@@ -18,7 +19,7 @@ from vicinal.app.tables.names import near
 from vicinal.app.tables.prepared import Prepared
 
 
-def learn(
+def learn(  # noqa: C901
     prepared: Prepared,
     method: str,
     *,
@@ -93,81 +94,53 @@ def learn(
     if n_neighbors != "auto":
         check_scalar(n_neighbors, "n_neighbors", Integral, min_val=1)
     chosen = method_named(method)
-    scored = _chosen_score(prepared, score)
-    y = _target(prepared, chosen) if needs_target(method) else None
+    if not chosen.linear:
+        raise ValueError(
+            f"{method} is a network, and a model file holds a linear map; in Python, "
+            "vicinal.save keeps the estimator."
+        )
+    _, target, classes = encode_target(prepared.y, prepared.task)
+    scored = None
+    if target is not None:
+        scored, _ = choose_score(score, prepared.task, target, classes)
+    y = target if needs_target(method) else None
+    if needs_target(method) and prepared.task not in chosen.tasks:
+        names = {"classification": "classes", "regression": "numbers"}
+        needs = " or ".join(names[task] for task in chosen.tasks)
+        raise ValueError(
+            f"{method} learns from a target of {needs}; name one with --target, or "
+            "choose another method."
+        )
     pipeline = chosen.pipeline(prepared.X, y, n_components, random_state, n_jobs)
-    _set_iterations(pipeline.named_steps["metric"], method, max_iter, on_iteration)
-    try:
-        pipeline.fit(prepared.X, y)
-    # IndexError: scikit-learn's LDA, if no class has any spread.
-    except (ValueError, IndexError, ArithmeticError) as error:
-        reason = str(error).rstrip(".")
-        raise ValueError(f"{method} cannot learn from these rows: {reason}.") from error
-    parameters = {"n_components": n_components, "random_state": random_state}
-    if max_iter is not None:
-        parameters["max_iter"] = max_iter
-    model = from_pipeline(pipeline, prepared, method, parameters)
-    if chosen.own_rule:
-        return replace(model, vote=OWN_RULE)
-    if n_neighbors != "auto":
-        return replace(model, vote=Vote(int(n_neighbors)))
-    return replace(model, vote=_best_vote(model, prepared, scored, n_jobs))
-
-
-def _set_iterations(
-    metric: Any,
-    method: str,
-    max_iter: int | None,
-    on_iteration: Callable[[int], object] | None,
-) -> None:
-    """Set the number of iterations and the callback of a method that iterates."""
+    metric: Any = pipeline[-1]
     known = {} if isinstance(metric, str) else metric.get_params(deep=False)
+    parameters = {"n_components": n_components, "random_state": random_state}
     if max_iter is not None:
         if "max_iter" not in known:
             raise ValueError(
                 f"{method} does not iterate; leave out max_iter={max_iter}."
             )
         metric.set_params(max_iter=max_iter)
+        parameters["max_iter"] = max_iter
     if on_iteration is not None and "callback" in known:
         metric.set_params(callback=lambda _, iteration: on_iteration(iteration))
-
-
-def _chosen_score(prepared: Prepared, score: str) -> str | None:
-    """Return the name of the score; None without a target."""
-    if prepared.y is None or prepared.task == "none":
-        return None
-    target, names = np.asarray(prepared.y), list[str]()
-    if prepared.task == "classification":
-        classes, target = np.unique(target, return_inverse=True)
-        names = [str(one) for one in classes]
-    return choose_score(score, prepared.task, target, tuple(names))[0]
-
-
-def _best_vote(
-    model: SavedModel, prepared: Prepared, scored: str | None, n_jobs: int | None
-) -> Vote | None:
-    """Choose the vote of the neighbors by leave-one-out; None without a target."""
-    if scored is None:
-        return None
-    target = np.asarray(prepared.y)
-    if model.classes:
-        target = np.searchsorted(np.array(model.classes), target)
-    points = model.map(model.scaled(prepared.X))
-    return choose_vote(Voters(points, target, len(model.classes), n_jobs), scored)
-
-
-def _target(prepared: Prepared, method: Method) -> Any:
-    """Return the target as a method takes it: classes as integers, or numbers."""
-    if prepared.task not in method.tasks:
-        names = {"classification": "classes", "regression": "numbers"}
-        needs = " or ".join(names[task] for task in method.tasks)
-        raise ValueError(
-            f"{method.name} learns from a target of {needs}; name one with --target, "
-            "or choose another method."
-        )
-    if prepared.task == "classification":
-        return np.unique(np.asarray(prepared.y), return_inverse=True)[1]
-    return prepared.y
+    try:
+        pipeline.fit(prepared.X, y)
+    # IndexError: scikit-learn's LDA, if no class has any spread.
+    except (ValueError, IndexError, ArithmeticError) as error:
+        reason = str(error).rstrip(".")
+        raise ValueError(f"{method} cannot learn from these rows: {reason}.") from error
+    model = from_pipeline(pipeline, prepared, method, parameters)
+    vote: Vote | None = None
+    if chosen.own_rule:
+        vote = OWN_RULE
+    elif n_neighbors != "auto":
+        vote = Vote(int(n_neighbors))
+    elif scored is not None:
+        points = model.map(model.scaled(prepared.X))
+        voters = Voters(points, np.asarray(target), len(classes), n_jobs)
+        vote = choose_vote(voters, scored)
+    return replace(model, vote=vote)
 
 
 def method_named(name: str) -> Method:
@@ -183,6 +156,8 @@ def method_named(name: str) -> Method:
     >>> method_named("lda").name
     'lda'
     """
+    if name == "neural-nca" and name not in METHODS:
+        raise ValueError(NEEDS_TORCH)
     if name not in METHODS:
         hint = near(name, list(METHODS)) or f"; there are {', '.join(METHODS)}."
         raise ValueError(f"There is no method {name!r}{hint}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -135,7 +134,10 @@ class SavedModel:
         """
         n_features = len(self.median)
         if is_frame(frame):
-            X = self.columns.encode(clean(self.columns.kept_part(to_polars(frame))))
+            names = self.columns.feature_names
+            medians = dict(zip(names, self.median.tolist(), strict=True))
+            kept = self.columns.kept_part(to_polars(frame), medians)
+            X = self.columns.encode(clean(kept))
         else:
             X = np.asarray(frame)
             if X.ndim != 2 or X.shape[1] != n_features or X.dtype.kind not in "fiub":
@@ -252,10 +254,7 @@ def from_pipeline(
         method=method,
         task=prepared.task,
         columns=prepared.columns,
-        median=found.median,
-        mean=found.mean,
-        scale=found.scale,
-        components=found.components,
+        **vars(found),
         target=prepared.target,
         classes=classes,
         parameters=parameters or {},
@@ -342,20 +341,15 @@ def from_estimator(estimator: Any) -> SavedModel:
         mean=mean,
         scale=np.ones(n_features),
         components=components,
-        parameters=_json_able(estimator.get_params(deep=False)),
+        parameters={
+            name: value
+            for name, value in estimator.get_params(deep=False).items()
+            if value is None
+            or isinstance(value, str | int)
+            or (isinstance(value, float) and np.isfinite(value))
+        },
         versions={"vicinal": __version__, "scikit-learn": sklearn.__version__},
     )
-
-
-def _json_able(parameters: dict[str, Any]) -> dict[str, Any]:
-    kept = {}
-    for name, value in parameters.items():
-        try:
-            json.dumps(value, allow_nan=False)
-        except (TypeError, ValueError):
-            continue
-        kept[name] = value
-    return kept
 
 
 def load(path: str | os.PathLike[str]) -> SavedModel:
@@ -421,22 +415,6 @@ def to_parts(model: SavedModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
     return header, arrays
 
 
-def _read_vote(given: Any) -> Vote | None:
-    """Read a vote from a file that may come from anyone."""
-    if given is None:
-        return None
-    vote = Vote(**given)
-    k, scale = vote.n_neighbors, vote.scale
-    if not (
-        (k is None or (type(k) is int and k > 0))
-        and vote.weights in ("uniform", "distance", "soft")
-        and isinstance(scale, float)
-        and 0 < scale < np.inf
-    ):
-        raise ValueError("the vote cannot be valid")
-    return vote
-
-
 def from_parts(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> SavedModel:
     """Rebuild a model from the parts of a file that may come from anyone."""
 
@@ -445,7 +423,7 @@ def from_parts(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Saved
 
     columns = Columns.from_dict(header.pop("columns", None))
     names = header.pop("feature_names", None)
-    header["vote"] = _read_vote(header.get("vote"))
+    vote = header["vote"] = Vote(**header["vote"]) if header.get("vote") else None
     model = SavedModel(columns=columns, **{**header, **arrays})
     n_features = len(columns.feature_names)
     classes, versions = model.classes, model.versions
@@ -462,6 +440,14 @@ def from_parts(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Saved
         "the parameters": isinstance(model.parameters, dict),
         "the versions": isinstance(versions, dict) and are_text([*versions.values()]),
     }
+    if vote is not None:
+        k, scale = vote.n_neighbors, vote.scale
+        valid["the vote"] = (
+            (k is None or (type(k) is int and k > 0))
+            and vote.weights in ("uniform", "distance", "soft")
+            and isinstance(scale, float)
+            and 0 < scale < np.inf
+        )
     for name, array in arrays.items():
         known = array[~np.isnan(array)] if name == "median" else array
         shape = (len(array), n_features) if name == "components" else (n_features,)

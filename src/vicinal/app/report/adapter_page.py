@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from vicinal._typing import IntArray
     from vicinal.adapters import RetrievalAdapter
 
-__all__ = ["adapter_page"]
-
 _NAMES = {"mrr": "reciprocal rank", "map": "average precision"}
 _SIDES = {"query": "queries are mapped", "both": "one map for both", "two": "two maps"}
 

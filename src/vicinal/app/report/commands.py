@@ -12,8 +12,6 @@ from vicinal.app.report.text import short
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Ran", "fit_command", "read_command", "shell_command", "shown_command"]
-
 # Options of `vicinal compare` that `vicinal fit` also has.
 _OVERRIDES = ("--drop", "--categorical", "--number", "--date", "--decimal")
 _SHARED = (
@@ -163,7 +161,7 @@ def fit_command(
     'vicinal fit shop.csv --target kind --method lda -o lda.safetensors'
     """
     ran = read_command(command)
-    if ran is None or method not in METHODS:
+    if ran is None or method not in METHODS or not METHODS[method].linear:
         return None
     found = [] if target is None or ran.target is not None else ["--target", target]
     return [

@@ -24,17 +24,6 @@ if TYPE_CHECKING:
     from vicinal.app.comparison import Comparison, Setting
     from vicinal.app.report.rows import DisplayedRows
 
-__all__ = [
-    "PLAIN",
-    "FittedMetric",
-    "before_and_after",
-    "color_stops",
-    "fit_metrics",
-    "in_view",
-    "map_data",
-    "view_of",
-]
-
 # Metrics that learn units alone.
 PLAIN = ("euclidean", "standardised")
 # Errors of a fit on unsuitable rows; all others are bugs.

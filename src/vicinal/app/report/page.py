@@ -23,6 +23,7 @@ from vicinal.app.report.rows import (
     select_rows,
 )
 from vicinal.app.report.text import as_json, short
+from vicinal.app.tables.names import doubts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from vicinal.app.comparison import Comparison
-
-__all__ = ["page"]
 
 
 def page(
@@ -166,6 +165,7 @@ def page(
         script=script,
         headline=sections.headline(comparison, pair),
         verdict=_sentence(verdict(comparison)),
+        doubts=[short(one, 600).rstrip(".") for one in doubts(all_notes)],
         facts=sections.facts(comparison, rows),
         header=comparison.header,
         table=sections.table(comparison),

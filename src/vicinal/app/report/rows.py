@@ -21,16 +21,6 @@ if TYPE_CHECKING:
     from vicinal.app.comparison import Setting
     from vicinal.app.report.fitted import FittedMetric
 
-__all__ = [
-    "DisplayedRows",
-    "Pixels",
-    "SourceColumns",
-    "column_data",
-    "find_source_columns",
-    "names_of_rows",
-    "select_rows",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Pixels:

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["as_json", "packed", "readable", "short"]
-
 # Characters that could end the element of the text, or start another.
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&"}
 # Control, format (among them those that turn the direction of writing), surrogate.

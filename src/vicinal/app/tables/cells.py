@@ -182,9 +182,12 @@ def typed(table: Table) -> Table:  # noqa: C901
     if contrary:
         clear = "a point" if decimal == "," else "a comma"
         said = f"the decimal sign in {listed(contrary, length=None)} is clearly {clear}"
-        notes.append(
-            Note(f"{said}, and is read so", kind="decimal", column=contrary[0])
-        )
+        said += ", and is read so"
+        stated = [i for i, one in found.items() if i in forms and not one.sign]
+        if stated:
+            others = listed((names[i] for i in stated), length=None)
+            said += f"; the other commas and points, in {others}, as you say"
+        notes.append(Note(said, kind="decimal", column=contrary[0]))
     commas = [names[i] for i in sorted(forms) if forms[i].startswith(",")]
     unsure = [i for i in sorted(forms) if not (known or found[i].is_sure)]
     pointed = {i for i in unsure if not any("," in one for one in samples[i])}

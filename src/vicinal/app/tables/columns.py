@@ -411,16 +411,21 @@ class Columns:
                     check_notation(column, one.kind, one.form)
                 yield one, values
 
-    def kept_part(self, frame: pl.DataFrame) -> pl.DataFrame:
+    def kept_part(
+        self, frame: pl.DataFrame, medians: Mapping[str, float] | None = None
+    ) -> pl.DataFrame:
         """Return the columns of a new table that `encode` needs, in their order.
 
-        Warns if the model was learned from decimal commas, and points that it takes
-        for separators of thousands may be decimal points.
+        Warns if numbers have separators of thousands that are probably decimal signs:
+        if the numbers would then be nearer to those that the model was learned from or,
+        without `medians`, if no number of the table has the decimal sign of the model.
 
         Parameters
         ----------
         frame : polars.DataFrame
             Rows with these columns and others.
+        medians : mapping of str to float, default=None
+            The median of each feature that the model was learned from.
 
         Returns
         -------
@@ -437,24 +442,41 @@ class Columns:
         # polars would rename a column without a name to column_0.
         result.columns = [one.column for one in decisions]
         texts = {
-            one.column: unnamed(column)[1]
+            one: unnamed(column)[1].drop_nulls()
             for one, column in zip(decisions, columns, strict=True)
-            if one.form.startswith(",") and column.dtype == pl.String
+            if one.kind == "number" and column.dtype == pl.String
         }
-        point = r"\d\.\d{3}(?:\D|$)"
-        pointed = {
-            name: cells[0]
-            for name, column in texts.items()
-            if len(cells := column.filter(column.str.contains(point)))
-        }
-        if pointed and not any(x.str.contains(",").any() for x in texts.values()):
-            cell = printable(next(iter(pointed.values())))
-            warnings.warn(
-                f"{cell!r} is read as {cell.replace('.', '')}, because the model was "
-                f"learned from decimal commas and {listed(pointed)} have none.",
-                UserWarning,
-                stacklevel=2,
-            )
+        for sign, mark, called in ((",", ".", "comma"), (".", ",", "point")):
+            # One separator alone: 1.234.567 can only have thousands.
+            pattern = rf"^[^{mark}]*\d[{mark}]\d{{3}}(?:[^\d{mark}][^{mark}]*)?$"
+            doubtful = {}
+            for one, text in texts.items():
+                if one.form[:1] != sign:
+                    continue
+                cells = text.filter(text.str.contains(pattern))
+                values = read_cells(cells, "number", one.form, asked=True)
+                values = np.abs(values[np.isfinite(values)])
+                usual = abs((medians or {}).get(one.column, 0.0))
+                if values.size and usual > 0:
+                    # Nearer without its factor of 1,000, on a logarithmic scale.
+                    doubt = float(np.median(values)) > np.sqrt(1000) * usual
+                else:
+                    doubt = values.size and not any(
+                        x.str.contains(sign, literal=True).any()
+                        for other, x in texts.items()
+                        if (other.form or ".")[0] == sign
+                    )
+                if doubt:
+                    doubtful[one.column] = printable(cells[0])
+            if doubtful:
+                cell, names = next(iter(doubtful.values())), listed(doubtful)
+                warnings.warn(
+                    f"{cell!r} is read as {cell.replace(mark, '')}, because the model "
+                    f"was learned from decimal {called}s; if the decimal sign in "
+                    f"{names} is another one, write {called}s.",
+                    UserWarning,
+                    stacklevel=2,
+                )
         return result
 
     def _kept_columns(

@@ -7,6 +7,10 @@ import re
 from collections.abc import Iterable
 from datetime import datetime
 
+#: Endings of tables that can be written, and of arrays.
+TABLES = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc")
+ARRAYS = (".npy", ".npz")
+
 
 def counted(n: int, noun: str) -> str:
     """Return a number with its noun, in the singular or the plural.
@@ -202,6 +206,18 @@ class Note(str):
         note = super().__new__(cls, text)
         note.option, note.value, note.kind, note.column = option, value, kind, column
         return note
+
+
+def doubts(notes: Iterable[str]) -> list[Note]:
+    """Return the notes that belong beside a verdict, because they may change it.
+
+    Parameters
+    ----------
+    notes : iterable of str
+        Some are `Note`.
+    """
+    kinds = ("spoiled", "leak", "density")
+    return [one for one in notes if isinstance(one, Note) and one.kind in kinds]
 
 
 class TableError(ValueError):

@@ -213,6 +213,17 @@ def prepare(  # noqa: C901
     _check_columns(table, columns)
     notes += spoiled_columns(columns.decisions)
     notes += column_hints(table.frame, columns.decisions, y, table.padded)
+    kept = [one for one in columns.decisions if one.kind in ("category", "yes/no")]
+    if found == "none" and kept:
+        few = [printable(one.column) for one in kept]
+        notes.append(
+            Note(
+                f"a density is high at the few values of {listed(few)}, so that "
+                "densities compare only with others of this table: leave categories "
+                "out to compare metrics",
+                *("drop", ",".join(few), "density", few[0]),
+            )
+        )
     X = columns.encode(table.frame)
     check_features(X, columns.feature_names)
     target = None if column is None else label
@@ -262,7 +273,7 @@ def spoiled_columns(decisions: Iterable[Decision]) -> list[str]:
                 f"{', '.join(names)}. Name them as {kind}s to take those cells as "
                 "missing."
             )
-            notes.append(Note(said, kind, ",".join(names)))
+            notes.append(Note(said, kind, ",".join(names), "spoiled"))
     return notes
 
 

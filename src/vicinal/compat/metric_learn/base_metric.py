@@ -9,9 +9,8 @@ from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from vicinal._signatures import init_of
 from vicinal._typing import FloatArray
-from vicinal.base.metric import LinearMetric, warn_caller
+from vicinal.base.metric import LinearMetric, init_of, warn_caller
 from vicinal.classic.tuples import n_dimensions
 
 __all__ = ["BaseMetricLearner", "MahalanobisMixin", "MetricTransformer"]

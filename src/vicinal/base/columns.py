@@ -1,16 +1,16 @@
-"""Tables as input of a network: scaled numbers, missing-value flags, category codes."""
+"""Columns of a table as numbers and codes, for maps that take tables as they are."""
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, check_array
-from torch import Tensor
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal.base.metric import validate_data
 
 
 class RawRows(NamedTuple):
@@ -24,78 +24,33 @@ class RawRows(NamedTuple):
         Positions of the categorical columns.
     values : list of list
         Values of each categorical column: strings or numbers, None if missing.
+    ordered : list of (list or None)
+        Levels of each numeric column that is an ordered category; its ranks are the
+        numbers. None for other columns.
     """
 
     numbers: FloatArray
     categorical: list[int]
     values: list[list[Any]]
+    ordered: list[list[Any] | None]
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows as a network takes them; training rows have targets and weights.
+class EncodedRows(NamedTuple):
+    """Rows as numbers, flags and codes.
 
     Attributes
     ----------
-    numbers : Tensor of shape (n_rows, n_numbers + n_flags)
-        Scaled numbers, then one missing-value flag per flagged column.
-    codes : Tensor (int64) of shape (n_rows, n_category_columns)
-        Categories from 1; 0 is unknown or missing.
-    target : Tensor of shape (n_rows,) or None
-        Class codes (int64) or numbers (float32).
-    weights : Tensor (float64) of shape (n_rows,) or None
-        Sample weights; rows of weight 0 do not count. None is 1 each.
-    n_classes : int
-        0 for numbers.
+    numbers : ndarray of shape (n_rows, n_numbers)
+        Scaled numbers, 0 if missing.
+    flags : ndarray of bool of shape (n_rows, n_flags)
+        Whether the number is missing, for each flagged column.
+    codes : ndarray of int of shape (n_rows, n_category_columns)
+        Categories from 1; 0 is unknown.
     """
 
-    numbers: Tensor
-    codes: Tensor
-    target: Any = None
-    weights: Any = None
-    n_classes: int = 0
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __getitem__(self, chosen: Any) -> "Rows":
-        held = {k: one for k, one in vars(self).items() if isinstance(one, Tensor)}
-        return replace(self, **{name: one[chosen] for name, one in held.items()})
-
-    @property
-    def counted(self) -> IntArray:
-        """Positions of the rows with a positive weight."""
-        if self.weights is None:
-            return np.arange(len(self))
-        return np.flatnonzero(self.weights.numpy() > 0)
-
-    def log_weights(self, like: Tensor) -> Tensor | None:
-        """Return log weights with the device and dtype of a tensor."""
-        if self.weights is None:
-            return None
-        logs: Tensor = self.weights.log().to(like.device, like.dtype)
-        return logs
-
-    def mean(self, values: Tensor) -> float:
-        """Return the weighted mean of one value per row."""
-        if self.weights is None:
-            return float(values.mean())
-        return float((values * self.weights).sum() / self.weights.sum())
-
-    def equals(self, other: "Rows") -> bool:
-        """Return whether both hold the same rows in the same order."""
-        names = ("numbers", "codes", "target", "weights")
-        return all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in names
-        )
-
-    def append(self, new: "Rows") -> "Rows":
-        """Return these rows followed by new ones of weight 1."""
-        if self.weights is not None:
-            new = replace(new, weights=self.weights.new_ones(len(new)))
-        held = {k: one for k, one in vars(self).items() if isinstance(one, Tensor)}
-        joined = {k: torch.cat([one, getattr(new, k)]) for k, one in held.items()}
-        return replace(self, **joined)
+    numbers: FloatArray
+    flags: NDArray[np.bool_]
+    codes: IntArray
 
 
 class ColumnSizes(NamedTuple):
@@ -119,9 +74,12 @@ class ColumnEncoder:
     categorical : list of int
         Positions of the categorical columns.
     categories : list of list
-        Categories of each, as strings or numbers, sorted.
+        Categories of each, as strings or numbers, sorted. None, a missing value, is a
+        category if `min_rows` is given; it is the last.
     squash : bool
         Whether outliers are clipped smoothly, by x / √(1 + (x/3)²).
+    ordered : list of (list or None)
+        Levels of the numeric columns that are ordered categories.
     """
 
     middle: FloatArray
@@ -130,10 +88,15 @@ class ColumnEncoder:
     categorical: list[int]
     categories: list[list[Any]]
     squash: bool
+    ordered: list[list[Any] | None]
 
     @classmethod
     def fit(
-        cls, raw: RawRows, scale: str, weights: FloatArray | None = None
+        cls,
+        raw: RawRows,
+        scale: str,
+        weights: FloatArray | None = None,
+        min_rows: int = 0,
     ) -> "ColumnEncoder":
         """Learn scales and categories.
 
@@ -146,6 +109,9 @@ class ColumnEncoder:
             scaling.
         weights : ndarray of shape (n_rows,) or None, default=None
             Rows of weight 0 are ignored; other weights are not used.
+        min_rows : int, default=0
+            Rows that a category must have; rarer ones are unknown. 0 takes all, and
+            missing values are unknown.
         """
         chosen = (
             np.arange(len(raw.numbers)) if weights is None else weights.nonzero()[0]
@@ -155,19 +121,23 @@ class ColumnEncoder:
         unit: FloatArray = np.ones(numbers.shape[1])
         if scale != "none":
             middle, unit = _middle_and_unit(numbers, scale == "common")
-        categories = [
-            sorted(
-                {column[row] for row in chosen} - {None},
-                key=lambda one: (isinstance(one, str), one),
+        categories = []
+        for column in raw.values:
+            counts = Counter(column[row] for row in chosen)
+            known = {one for one, count in counts.items() if count >= min_rows}
+            gap = [None] if min_rows and None in known else []
+            known.discard(None)
+            categories.append(
+                sorted(known, key=lambda one: (isinstance(one, str), one)) + gap
             )
-            for column in raw.values
-        ]
         flagged = np.flatnonzero(np.isnan(numbers).any(axis=0)).tolist()
         squash = scale == "column"
-        return cls(middle, unit, flagged, raw.categorical, categories, squash)
+        return cls(
+            middle, unit, flagged, raw.categorical, categories, squash, raw.ordered
+        )
 
-    def transform(self, raw: RawRows, dtype: Any = np.float32) -> Rows:
-        """Return rows as a network takes them."""
+    def transform(self, raw: RawRows) -> EncodedRows:
+        """Return scaled numbers, flags and codes."""
         numbers = raw.numbers.astype(np.float64)
         missing = np.isnan(numbers)
         largest = np.finfo(np.float32).max
@@ -176,18 +146,50 @@ class ColumnEncoder:
         numbers[missing] = 0.0
         if self.squash:
             numbers /= np.hypot(1, numbers / 3)
-        numbers = np.concatenate([numbers, missing[:, self.flagged]], axis=1)
         codes = np.zeros((len(numbers), len(self.categorical)), dtype=np.int64)
         for c, known in enumerate(self.categories):
             code_of = {value: code for code, value in enumerate(known, start=1)}
             codes[:, c] = [code_of.get(value, 0) for value in raw.values[c]]
-        return Rows(torch.from_numpy(numbers.astype(dtype)), torch.from_numpy(codes))
+        return EncodedRows(numbers, missing[:, self.flagged], codes)
+
+    def split(self, X: Any) -> RawRows:
+        """Split new rows of the table."""
+        return split_columns(X, self.categorical, self.ordered)
+
+    def check_loaded(self, n_features: int) -> None:
+        """Raise ValueError if the parts, from an untrusted file, do not fit."""
+        n_numbers = self.sizes.n_numbers
+        columns = self.categorical
+        scales = self.middle, self.unit
+        whole = all(type(one) is int for one in [*columns, *self.flagged])
+        known = [one for own in self.categories for one in own]
+        known += [one for own in self.ordered for one in own or []]
+        checks = {
+            "the number of columns": n_features == n_numbers + len(columns),
+            "the columns": whole and _are_positions(columns, n_features),
+            "the flags": whole and _are_positions(self.flagged, n_numbers),
+            "the categories": len(self.categories) == len(columns)
+            and all(one is None or type(one) in (str, float, int) for one in known),
+            "the levels": len(self.ordered) == n_numbers,
+            "the scales": all(
+                one.shape == (n_numbers,) and np.isfinite(one).all() for one in scales
+            )
+            and bool((self.unit > 0).all()),
+        }
+        for part, holds in checks.items():
+            if not holds:
+                raise ValueError(part)
 
     @property
     def sizes(self) -> ColumnSizes:
         """Widths of the encoded columns."""
         n_categories = tuple(len(values) for values in self.categories)
         return ColumnSizes(len(self.middle), len(self.flagged), n_categories)
+
+
+def _are_positions(columns: list[int], n: int) -> bool:
+    """Return whether these are ascending positions below n."""
+    return sorted({*columns}) == columns and all(0 <= one < n for one in columns)
 
 
 def _middle_and_unit(
@@ -228,16 +230,15 @@ def categorical_columns(X: Any, wanted: str | Sequence[Any] | None) -> list[int]
     X : ndarray or DataFrame
         The table.
     wanted : "auto", None, or a sequence of positions, names or booleans
-        "auto" selects the columns of a data frame that are not numeric.
+        "auto" selects the columns of a data frame that are neither numbers, dates nor
+        ordered categories.
     """
     n = X.shape[1]
     if wanted is None or (isinstance(wanted, str) and not is_frame(X)):
         return []
     if isinstance(wanted, str):
-        _refuse_dates(X, list(range(n)))
-        return [
-            c for c in range(n) if not _is_numeric(_safe_indexing(X, c, axis=1).dtype)
-        ]
+        dtypes = (_safe_indexing(X, c, axis=1).dtype for c in range(n))
+        return [c for c, dtype in enumerate(dtypes) if not _is_numeric(dtype)]
     asked = list(wanted)
     if asked and all(isinstance(one, (bool, np.bool_)) for one in asked):
         if len(asked) != n:
@@ -260,8 +261,12 @@ def categorical_columns(X: Any, wanted: str | Sequence[Any] | None) -> list[int]
     return sorted(found)
 
 
-def split_columns(X: Any, categorical: list[int]) -> RawRows:
+def split_columns(
+    X: Any, categorical: list[int], ordered: list[list[Any] | None] | None = None
+) -> RawRows:
     """Split a table into numbers and categories.
+
+    Dates become days, and ordered categories become ranks.
 
     Parameters
     ----------
@@ -269,16 +274,27 @@ def split_columns(X: Any, categorical: list[int]) -> RawRows:
         The table; its shape is validated, its values are not.
     categorical : list of int
         Positions of the categorical columns.
+    ordered : list or None, default=None
+        Levels of the numeric columns that are ordered categories; None takes those
+        of X.
 
     Raises
     ------
     ValueError
-        If a number is infinite, or a numeric column holds text or dates.
+        If a number is infinite, or a numeric column holds text.
     """
     numeric = [c for c in range(X.shape[1]) if c not in set(categorical)]
+    levels = ordered or [None] * len(numeric)
     if is_frame(X):
-        _refuse_dates(X, numeric)
-        parts = [_numbers(X, c) for c in numeric]
+        if ordered is None:
+            dtypes = [_safe_indexing(X, c, axis=1).dtype for c in numeric]
+            levels = [
+                [_category(one) for one in dtype.categories]
+                if getattr(dtype, "ordered", False)
+                else None
+                for dtype in dtypes
+            ]
+        parts = [_numbers(X, c, own) for c, own in zip(numeric, levels, strict=True)]
         numbers = np.column_stack(parts) if parts else np.zeros((len(X), 0))
     else:
         numbers = X[:, numeric] if categorical else X
@@ -288,12 +304,8 @@ def split_columns(X: Any, categorical: list[int]) -> RawRows:
         )
     else:
         numbers = np.zeros((len(X), 0))
-    values = []
-    for c in categorical:
-        column = _safe_indexing(X, c, axis=1)
-        listed = column.tolist() if hasattr(column, "tolist") else column.to_list()
-        values.append([_category(value) for value in listed])
-    return RawRows(numbers, categorical, values)
+    values = [_categories(_safe_indexing(X, c, axis=1)) for c in categorical]
+    return RawRows(numbers, categorical, values, levels)
 
 
 def is_missing(value: Any) -> bool:
@@ -303,30 +315,60 @@ def is_missing(value: Any) -> bool:
     return isinstance(value, (float, np.floating)) and bool(value != value)
 
 
-def _is_numeric(dtype: Any) -> bool:
-    """Return whether a column of a data frame holds numbers or booleans."""
-    if hasattr(dtype, "is_numeric"):  # polars
-        return bool(dtype.is_numeric() or str(dtype) == "Boolean")
-    # pandas' nullable numbers have a kind too; its object columns are categories.
-    return getattr(dtype, "kind", "O") in "biuf" and str(dtype) != "category"
+def check_table(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Return X as a numeric array, or unchanged if it may hold text.
 
-
-def _refuse_dates(X: Any, columns: list[int]) -> None:
-    """Raise a ValueError if one of the columns holds dates or times."""
-    for c in columns:
-        dtype = _safe_indexing(X, c, axis=1).dtype
-        polars = getattr(dtype, "is_temporal", None)
-        if polars() if polars else getattr(dtype, "kind", "") in ("M", "m"):
+    The columns of a data frame are taken by name: their order does not matter, and
+    columns that were not in training are ignored.
+    """
+    mixed = is_frame(X) or (
+        not isinstance(estimator.categorical_features, str | None)
+        and getattr(getattr(X, "dtype", None), "kind", "") == "O"
+    )
+    if not mixed:
+        return validate_data(
+            estimator, X, dtype=FLOATS, ensure_all_finite="allow-nan", reset=reset
+        )
+    if not all(X.shape):
+        raise ValueError(
+            f"X has {X.shape[0]} row(s) and {X.shape[1]} column(s), but at least "
+            "one of each is required."
+        )
+    names = getattr(estimator, "feature_names_in_", None)
+    if not reset and is_frame(X) and names is not None:
+        missing = [name for name in names if name not in X.columns]
+        if missing:
             raise ValueError(
-                f"Column {X.columns[c]!r} holds dates or times. Convert it to numbers "
-                "(days since a date, hour of the day), drop it, or name it in "
-                "categorical_features if it has few distinct values."
+                f"X has no column {missing[0]!r}"
+                + (f", nor {len(missing) - 1} others" if len(missing) > 1 else "")
+                + f" of those that {type(estimator).__name__} was fitted with."
             )
+        X = X[list(names)]
+    validate_data(estimator, X, skip_check_array=True, reset=reset)
+    return X
 
 
-def _numbers(X: Any, c: int) -> NDArray[Any]:
+def _is_numeric(dtype: Any) -> bool:
+    """Return whether a column becomes numbers: numbers, booleans, dates, ranks."""
+    if hasattr(dtype, "is_numeric"):  # polars
+        return bool(
+            dtype.is_numeric() or dtype.is_temporal() or str(dtype) == "Boolean"
+        )
+    if str(dtype) == "category":
+        return bool(dtype.ordered)
+    # pandas' nullable numbers have a kind too; its object columns are categories.
+    return getattr(dtype, "kind", "O") in "biufmM"
+
+
+def _numbers(X: Any, c: int, levels: list[Any] | None) -> NDArray[Any]:
     """Return a column of a data frame as floats, NaN if missing."""
     column = _safe_indexing(X, c, axis=1)
+    if levels is not None:
+        rank = {value: float(i) for i, value in enumerate(levels)}
+        return np.array([rank.get(one, np.nan) for one in _categories(column)])
+    dates = getattr(column.dtype, "is_temporal", None)
+    if dates() if dates else getattr(column.dtype, "kind", "O") in "mM":
+        return _days(column)
     narrow = str(column.dtype).lower() in ("float32", "float16")
     dtype = np.dtype(np.float32 if narrow else np.float64)
     try:
@@ -338,6 +380,28 @@ def _numbers(X: Any, c: int) -> NDArray[Any]:
             f"Column {X.columns[c]!r} holds values that are not numbers. Name it in "
             "categorical_features, or convert it."
         ) from error
+
+
+def _days(column: Any) -> FloatArray:
+    """Return dates as days since 1970, and times and durations as days."""
+    if hasattr(column, "dt") and getattr(column.dtype, "tz", None) is not None:
+        column = column.dt.tz_convert(None)  # pandas: as UTC
+    values = column.to_numpy()
+    if values.dtype.kind == "O":  # times of a day, of polars
+        values = column.cast(int).to_numpy().astype(float) * np.timedelta64(1, "ns")
+    missing = np.isnat(values)
+    unit = np.timedelta64(1, "s")
+    if values.dtype.kind == "M":
+        values = values - np.datetime64(0, "s")
+    days: FloatArray = (values / unit) / 86400
+    days[missing] = np.nan
+    return days
+
+
+def _categories(column: Any) -> list[Any]:
+    """Return the values of a column as plain strings or numbers."""
+    listed = column.tolist() if hasattr(column, "tolist") else column.to_list()
+    return [_category(value) for value in listed]
 
 
 def _category(value: Any) -> str | float | None:

@@ -1,6 +1,6 @@
-"""Columns of a table as a network takes them."""
+"""Columns of a table as numbers, flags and codes."""
 
-from types import SimpleNamespace
+import datetime as dt
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-pytest.importorskip("torch")
-from vicinal.neural._columns import (
+from vicinal.base.columns import (
     ColumnEncoder,
     categorical_columns,
     split_columns,
@@ -23,7 +22,7 @@ def encode(X: Any, scale: str = "column", categorical: Any = ()) -> Any:
     columns = split_columns(X, list(categorical))
     encoder = ColumnEncoder.fit(columns, scale)
     rows = encoder.transform(columns)
-    return encoder, SimpleNamespace(numbers=rows.numbers.numpy(), codes=rows.codes)
+    return encoder, rows
 
 
 def test_units_are_of_the_column() -> None:
@@ -31,7 +30,6 @@ def test_units_are_of_the_column() -> None:
     _, rows = encode(X)
     assert np.abs(np.median(rows.numbers, axis=0)).max() < 1e-6
     assert 0.8 < rows.numbers.std(axis=0).min() < rows.numbers.std(axis=0).max() < 1.1
-    assert rows.numbers.dtype == np.float32
 
 
 @settings(deadline=None)
@@ -57,11 +55,12 @@ def test_missing_numbers_have_a_flag() -> None:
     X = rng.normal(size=(50, 3))
     X[:5, 1] = np.nan
     encoder, rows = encode(X)
-    assert rows.numbers.shape == (50, 4)
+    assert rows.numbers.shape == (50, 3)
     assert (rows.numbers[:5, 1] == 0).all()
-    assert rows.numbers[:, 3].sum() == 5
+    assert rows.flags.sum(axis=0).tolist() == [5]
     later = encoder.transform(split_columns(np.full((1, 3), np.nan), []))
-    assert later.numbers.tolist() == [[0, 0, 0, 1]]  # only one column has a flag
+    assert later.numbers.tolist() == [[0, 0, 0]]
+    assert later.flags.tolist() == [[True]]  # only one column has a flag
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -120,16 +119,51 @@ def test_large_whole_numbers_stay_apart() -> None:
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_dates_are_refused_by_name(library: str) -> None:
+def test_dates_become_days(library: str) -> None:
     module = pytest.importorskip(library)
-    days = np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[ms]")
-    frame = module.DataFrame({"a": [1.0, 2.0], "when": days})
-    with pytest.raises(ValueError, match=r"'when' holds dates.*numbers"):
-        categorical_columns(frame, "auto")
-    with pytest.raises(ValueError, match=r"'when' holds dates"):
-        split_columns(frame, [])
+    days = np.array(["1970-01-02", "1970-01-03T12:00", "NaT"], dtype="datetime64[ms]")
+    frame = module.DataFrame({"a": [1.0, 2.0, 3.0], "when": days})
+    assert categorical_columns(frame, "auto") == []
+    np.testing.assert_array_equal(
+        split_columns(frame, []).numbers[:, 1], [1.0, 2.5, np.nan]
+    )
     assert categorical_columns(frame, ["when"]) == [1]
-    assert len(set(split_columns(frame, [1]).values[0])) == 2
+    assert len(set(split_columns(frame, [1]).values[0])) == 3
+
+
+def test_durations_times_and_time_zones_become_days() -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    frame = pandas.DataFrame(
+        {
+            "zone": pandas.to_datetime(["1970-01-02T01:00+01:00"]),
+            "length": pandas.to_timedelta(["36h"]),
+        }
+    )
+    assert split_columns(frame, []).numbers.tolist() == [[1.0, 1.5]]
+    frame = polars.DataFrame({"time": [dt.time(18), None]})
+    np.testing.assert_array_equal(split_columns(frame, []).numbers, [[0.75], [np.nan]])
+
+
+def test_ordered_categories_become_ranks() -> None:
+    pandas = pytest.importorskip("pandas")
+    levels = pandas.CategoricalDtype(["low", "middle", "high"], ordered=True)
+    frame = pandas.DataFrame(
+        {"size": pandas.Series(["high", None, "low"], dtype=levels)}
+    )
+    assert categorical_columns(frame, "auto") == []
+    raw = split_columns(frame, [])
+    np.testing.assert_array_equal(raw.numbers, [[2], [np.nan], [0]])
+    encoder = ColumnEncoder.fit(raw, "none")
+    later = pandas.DataFrame({"size": ["middle", "huge"]})  # as text, and unknown
+    np.testing.assert_array_equal(encoder.split(later).numbers, [[1], [np.nan]])
+
+
+def test_rare_categories_are_unknown_and_gaps_are_a_category() -> None:
+    X = np.array([["u"], ["u"], ["v"], [None], [None]], dtype=object)
+    encoder = ColumnEncoder.fit(split_columns(X, [0]), "column", min_rows=2)
+    assert encoder.categories == [["u", None]]
+    codes = encoder.transform(split_columns(X, [0])).codes
+    assert codes[:, 0].tolist() == [1, 1, 0, 2, 2]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

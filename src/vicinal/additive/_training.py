@@ -1,0 +1,228 @@
+"""Training of one additive map on random neighborhoods, with early stopping."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from scipy.special import logsumexp
+
+from vicinal._typing import FloatArray, IntArray
+from vicinal.base.selection import hold_out
+from vicinal.maps import Additive, ColumnWeights, Map
+from vicinal.objectives import MinibatchSampler, NCAObjective, TargetObjective
+from vicinal.objectives.nca import PairObjective, sample_indices
+from vicinal.optimize import Stochastic, typical_entry
+
+# Held-out rows and training rows that score an iteration: a few steps' worth of pairs.
+MAX_JUDGES, MAX_REFERENCES = 1000, 4000
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """Rows to learn from.
+
+    Attributes
+    ----------
+    X : ndarray of float32 of shape (n_rows, n_encoded)
+        Encoded rows.
+    targets : ndarray of shape (n_rows, n_targets)
+        Indicators of the classes, or standardized targets.
+    codes : ndarray of shape (n_rows,) or None
+        Classes; None for a regression.
+    weights : ndarray of shape (n_rows,)
+        Positive weights.
+    """
+
+    X: FloatArray
+    targets: FloatArray
+    codes: IntArray | None
+    weights: FloatArray
+
+    def objective(self, rows: IntArray, form: Map, n_jobs: int | None) -> PairObjective:
+        """Return the objective of some rows."""
+        how: dict[str, Any] = {
+            "sample_weight": self.weights[rows],
+            "n_jobs": n_jobs,
+            "form": form,
+            "plain": True,
+            "check_input": False,
+        }
+        if self.codes is None:
+            kind = "squared-error"
+            return TargetObjective(self.X[rows], self.targets[rows, 0], kind, **how)
+        codes = np.unique(self.codes[rows], return_inverse=True)[1]
+        return NCAObjective(self.X[rows], codes, "log", **how)
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A trained map, as one of several whose votes are averaged.
+
+    Attributes
+    ----------
+    parameters : ndarray of float64
+        Parameters of the map, scaled by the calibrated temperature.
+    points : ndarray of shape (n_samples, n_components)
+        Points of the training rows.
+    """
+
+    parameters: FloatArray
+    points: FloatArray
+
+
+class Judge:
+    """Loss of the held-out rows, from the votes of training rows.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+        All rows.
+    learned, held : ndarray of int
+        Rows that vote, and rows to predict; of many, some are drawn.
+    form : Map
+        The map.
+    rng : Generator
+        Draws the rows.
+    """
+
+    def __init__(
+        self,
+        rows: TrainingRows,
+        learned: IntArray,
+        held: IntArray,
+        form: Map,
+        rng: np.random.Generator,
+    ) -> None:
+        learned = learned[sample_indices(rng, len(learned), MAX_REFERENCES)]
+        held = held[sample_indices(rng, len(held), MAX_JUDGES)]
+        self._form, self._rows = form, rows
+        self._learned, self._held = learned, held
+        self._log_weights = np.log(rows.weights[learned])
+
+    def distances(self, parameters: FloatArray) -> FloatArray:
+        """Return the distances of the held-out rows to the others."""
+        points = [
+            self._form.project(self._rows.X[own], parameters.astype(np.float32))
+            for own in (self._held, self._learned)
+        ]
+        return cdist(*points)
+
+    def loss(self, distances: FloatArray, temperature: float = 1.0) -> float:
+        """Return the mean log loss or squared error."""
+        logs = self._log_weights - distances / temperature
+        logs -= logsumexp(logs, axis=1, keepdims=True)
+        votes = np.exp(logs) @ self._rows.targets[self._learned]
+        truth = self._rows.targets[self._held]
+        if self._rows.codes is None:
+            losses = np.square(votes - truth)[:, 0]
+        else:  # bounded, so that no single row dominates
+            losses = -np.log(np.maximum((votes * truth).sum(axis=1), 1e-4))
+        return float(np.average(losses, weights=self._rows.weights[self._held]))
+
+
+def train(
+    est: Any,
+    form: Any,
+    rows: TrainingRows,
+    start: FloatArray,
+    basis: FloatArray,
+    seed: int,
+    on_iteration: Callable[[FloatArray, list[float]], bool],
+) -> tuple[FloatArray, list[float]]:
+    """Learn the parameters of a map.
+
+    Adam takes steps on random neighborhoods. After each iteration, held-out rows are
+    predicted by the others; the parameters with the least loss are kept, and scaled by
+    the temperature with the least loss.
+
+    Parameters
+    ----------
+    est : TableNCA
+        Settings of the training.
+    form : Map
+        The map.
+    rows : TrainingRows
+        The rows.
+    start, basis : ndarray of shape (n_parameters,)
+        Initial parameters, and their units.
+    seed : int
+        Seed of the draws.
+    on_iteration : callable
+        Called with the parameters and the curve; True stops.
+
+    Returns
+    -------
+    parameters : ndarray of shape (n_parameters,)
+    curve : list of float
+        Mean objective of each iteration, per row.
+    """
+    rng = np.random.default_rng(seed)
+    n = len(rows.X)
+    keys = rows.targets[:, 0] if rows.codes is None else rows.codes
+    held = hold_out(keys, est.validation_fraction, rng)
+    learned = np.setdiff1d(np.arange(n), held)
+    judge = Judge(rows, learned, held, form, rng) if len(held) else None
+    best, best_loss, best_iteration = start, np.inf, 0
+
+    def watch(parameters: FloatArray, curve: list[float]) -> bool:
+        nonlocal best, best_loss, best_iteration
+        iteration = len(curve) - 1
+        reached = parameters * basis
+        loss = -float(iteration)  # without held-out rows, the last is the best
+        if judge is not None:
+            loss = judge.loss(judge.distances(reached))
+        if loss < best_loss:
+            best, best_loss, best_iteration = reached, loss, iteration
+        stop = on_iteration(reached, curve)
+        return stop or iteration - best_iteration >= est.n_iter_no_change
+
+    batches = MinibatchSampler(
+        rows.objective(learned, form, est.n_jobs),
+        est.batch_size,
+        est.batch_size + est.n_references,
+        basis=basis,
+    )
+    first_step = est.learning_rate / typical_entry(start / basis)
+    solver = Stochastic(est.max_iter, seed, est._steps, first_step)
+    curve = solver.maximize(batches, start / basis, watch).curve
+    if judge is not None:
+        distances = judge.distances(best)
+        temperatures = np.geomspace(0.5, 2, 13)
+        losses = [judge.loss(distances, one) for one in temperatures]
+        best = form.scaled(best, 1 / temperatures[int(np.argmin(losses))])
+    return best, curve
+
+
+def initial_parameters(
+    form: Additive | ColumnWeights,
+    n_columns: int,
+    frequency_scale: float,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    """Return initial parameters of a map, and their units.
+
+    Lines and levels start at random, waves at zero. The unit of the waves is smaller,
+    so that curves bend only as far as the data ask for it. Weights of columns start
+    equal.
+    """
+    if isinstance(form, ColumnWeights):
+        # Standardized columns are then at distances of about 4.
+        weights = np.full(form.size, 3 / np.sqrt(form.size))
+        return weights, weights
+    start, basis = np.zeros(form.size), np.ones(form.size)
+    curves, levels, frequencies = form.parts(start)
+    unit = n_columns**-0.5
+    curves[0] = rng.normal(size=curves[0].shape) * unit
+    levels[:] = rng.normal(size=levels.shape) * unit
+    frequencies[:] = np.abs(rng.normal(size=frequencies.shape)) * frequency_scale
+    units = form.parts(basis)
+    units.curves[0], units.curves[1:] = unit, WAVE_UNIT * unit
+    units.levels[:] = unit
+    units.frequencies[:] = FREQUENCY_UNIT
+    return start, basis
+
+
+# Chosen on the tuning tables of `python -m benchmarks.tables`.
+WAVE_UNIT, FREQUENCY_UNIT = 0.2, 0.2
