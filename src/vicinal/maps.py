@@ -285,7 +285,8 @@ class ColumnWeights:
     ) -> FloatArray:
         """Return the derivatives by the weights."""
         slopes = np.einsum("ij,ij->j", gradient, self._coordinates(X))
-        return np.bincount(self._owners(), weights=slopes, minlength=self.size)
+        sums = np.bincount(self._owners(), weights=slopes, minlength=self.size)
+        return sums.astype(np.float64)
 
     def scaled(self, parameters: FloatArray, factor: float) -> FloatArray:
         """Return the weights times a factor."""

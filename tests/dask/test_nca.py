@@ -83,7 +83,7 @@ def test_values_are_of_all_rows_not_of_the_share() -> None:
 def test_shares_take_an_iterations_steps_each_and_are_averaged() -> None:
     chunks = find_chunks(Tasks(), *chunked(X[:120], y[:120], 50), labeled=True)
     pool = Pool(chunks, None, 8, 2, 10, 1, np.random.default_rng(0))
-    sizes, prior = chunks.counts.sum(axis=0), np.full(3, 1 / 3)
+    sizes, prior = chunks.counts.sum(axis=0, dtype=float), np.full(3, 1 / 3)
     sample = NCAObjective(X[:30], y[:30], "log")
     A, etas = 0.3 * np.random.default_rng(0).normal(size=(2, 8)), [0.1, 0.2, 0.1]
     sampler = MinibatchSampler(sample, 40, 50)
@@ -144,7 +144,7 @@ def test_other_rows_are_drawn_five_times_at_most(
 def test_a_share_that_breaks_takes_all_back() -> None:
     chunks = find_chunks(Tasks(), *chunked(X[:120], y[:120], 50), labeled=True)
     pool = Pool(chunks, None, 8, 2, 10, 1, np.random.default_rng(0))
-    sizes, prior = chunks.counts.sum(axis=0), np.full(3, 1 / 3)
+    sizes, prior = chunks.counts.sum(axis=0, dtype=float), np.full(3, 1 / 3)
 
     def breaks(terms: Any) -> Any:
         return terms * np.nan

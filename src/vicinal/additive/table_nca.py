@@ -102,14 +102,14 @@ class TableNCA(
         categories; None selects none.
     min_frequency : int, default=2
         Number of rows that a category must have for a vector of its own.
-    batch_size : int, default=512
+    batch_size : int, default=256
         Rows that a step predicts.
-    n_references : int, default=512
+    n_references : int, default=256
         Further random rows that are their neighbors in that step.
-    learning_rate : float, default=0.06
+    learning_rate : float, default=0.12
         Largest step of Adam, in units of the initial entries. It rises in the first
         twentieth of the steps and then falls by a cosine.
-    max_iter : int, default=40
+    max_iter : int, default=20
         Maximum number of iterations, of ten steps each.
     validation_fraction : float, default=0.15
         Fraction of the rows that score the iterations; each map has others. The
@@ -119,7 +119,7 @@ class TableNCA(
         Iterations without a better score after which the training stops.
     n_estimators : int or "auto", default="auto"
         Number of maps, with different initial values and held-out rows; their votes
-        are averaged. "auto" is 4 up to 1,000 rows, 2 up to 4,000, and 1 beyond.
+        are averaged. "auto" is 2 up to 4,000 rows, and 1 beyond.
     warm_start : bool, default=False
         Whether fit continues from the maps of the previous fit. Columns and categories
         are kept.
@@ -166,7 +166,7 @@ class TableNCA(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 3))
     >>> TableNCA(8, random_state=0).fit_transform(X, np.abs(X[:, 0]) > 0.7).shape
-    (200, 32)
+    (200, 16)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -198,10 +198,10 @@ class TableNCA(
     frequency_scale: float = 2.0
     categorical_features: str | Sequence[Any] | None = "auto"
     min_frequency: int = 2
-    batch_size: int = 512
-    n_references: int = 512
-    learning_rate: float = 0.06
-    max_iter: int = 40
+    batch_size: int = 256
+    n_references: int = 256
+    learning_rate: float = 0.12
+    max_iter: int = 20
     validation_fraction: float = 0.15
     n_iter_no_change: int = 6
     n_estimators: int | str = "auto"
@@ -257,7 +257,7 @@ class TableNCA(
             }
             n_members = self.n_estimators
             if isinstance(n_members, str):
-                n_members = 4 if len(kept) <= 1000 else 2 if len(kept) <= 4000 else 1
+                n_members = 2 if len(kept) <= 4000 else 1
             seeds = check_random_state(self.random_state).randint(
                 2**31 - 1, size=n_members
             )

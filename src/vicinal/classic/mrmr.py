@@ -173,7 +173,7 @@ def first_of_the_best(scores: FloatArray) -> int:
     Binary features tie often, and the order should not depend on the machine.
     """
     best = scores.max()
-    return int(np.argmax(scores >= best - 1e-12 * max(1.0, abs(best))))
+    return int(np.argmax(scores >= best - 1e-12 * max(1.0, float(abs(best)))))
 
 
 def discretized(X: FloatArray, n_bins: int | None) -> NDArray[np.int8]:

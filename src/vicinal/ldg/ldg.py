@@ -206,7 +206,7 @@ default="empirical"
             random_state = check_random_state(self.random_state)
             rows, classes, codes = labeled(self, X, y)
             sizes, n_features = np.bincount(codes), rows.shape[1]
-            priors = check_class_prior(self.class_prior, sizes.astype(float))
+            priors = check_class_prior(self.class_prior, sizes)
             wanted = self._wanted(n_features)
             warn_of_small_classes(classes, sizes, self.n_neighbors, itself=1)
 

@@ -263,5 +263,5 @@ def least_spread(points: FloatArray, var_floor: float) -> float:
     If all points are equal, any positive number will do.
     """
     mean = points.mean(axis=0, dtype=np.float64)
-    total = squared_norms(points).mean() - mean @ mean
+    total = float(squared_norms(points).mean() - mean @ mean)
     return float(var_floor * max(total, 0.0)) or 1.0

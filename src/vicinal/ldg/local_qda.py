@@ -122,7 +122,7 @@ default="empirical"
         with unchanged_on_error(self):
             points, classes, codes = labeled(self, X, y)
             sizes = np.bincount(codes)
-            priors = check_class_prior(self.class_prior, sizes.astype(float))
+            priors = check_class_prior(self.class_prior, sizes)
             warn_of_small_classes(classes, sizes, self.n_neighbors, itself=0)
 
             order = np.argsort(codes, kind="stable")

@@ -204,7 +204,7 @@ default="empirical"
             if given is not None:
                 target = Domain.build(points, np.searchsorted(classes, labels))
             sizes = np.bincount(codes)
-            priors = check_class_prior(self.class_prior, sizes.astype(float))
+            priors = check_class_prior(self.class_prior, sizes)
             kept = source.varying() & (True if target is None else target.varying())
             wanted = self._wanted(int(kept.sum()), len(classes))
             warn_of_small_classes(classes, sizes, self.n_neighbors, itself=1)

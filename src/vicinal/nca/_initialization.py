@@ -565,7 +565,7 @@ def to_perplexity(
         A itself if no scale has this perplexity: a map of zeros, or equal points.
     """
     queries = sample_indices(rng, objective.n_rows, _N_QUERIES)
-    few = min(n_neighbors, objective.row_counts.sum() / 2)
+    few = min(n_neighbors, float(objective.row_counts.sum()) / 2)
     distance = typical_distance(objective, A)
     if not (distance > 0 and np.isfinite(distance)):
         return A

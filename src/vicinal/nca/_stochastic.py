@@ -158,7 +158,7 @@ def _useful(
     X, codes = X[order], codes[order]
     centered = X - X.mean(axis=0)
     # Squares of very large or small numbers would overflow or underflow float32.
-    centered /= max(float(np.abs(centered).max()), np.finfo(X.dtype).tiny)
+    centered /= max(float(np.abs(centered).max()), float(np.finfo(X.dtype).tiny))
     variances, axes = np.linalg.eigh((centered.T @ centered).astype(np.float64))
     variances = np.maximum(variances[::-1], 0)
     kept = np.cumsum(variances) / max(variances.sum(), np.finfo(float).tiny)

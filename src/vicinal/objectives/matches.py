@@ -6,7 +6,7 @@ from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array, issparse
 from sklearn.utils import check_X_y
 
@@ -420,7 +420,7 @@ class GivenPairsObjective(PairObjective):
 
     def _log_sums(
         self, components: ArrayLike, queries: IntArray | None = None
-    ) -> FloatArray:
+    ) -> NDArray[np.float64]:
         """Return log Σ_{c≠a} exp(−‖A x_a − A x_c‖²) of some points; None is all."""
         Z = self._project(components)[0]
         rule = self._rule(Z.dtype, responsibilities)

@@ -598,7 +598,9 @@ def vote(
     return average(queries, points, indicators, masses, n_threads, plain)
 
 
-def check_class_prior(prior: ArrayLike | str | None, sizes: FloatArray) -> FloatArray:
+def check_class_prior(
+    prior: ArrayLike | str | None, sizes: FloatArray | IntArray
+) -> FloatArray:
     """Return p(c) for each class.
 
     Parameters

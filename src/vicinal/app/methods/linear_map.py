@@ -43,8 +43,8 @@ def linear_map(pipeline: Pipeline) -> LinearMap:
     components: FloatArray
     if isinstance(metric, str):
         components = np.eye(d)
-    elif hasattr(metric, "networks_"):
-        raise ValueError("a network is not a linear map, and has no matrix to keep.")
+    elif not is_linear(metric):
+        raise ValueError(f"{type(metric).__name__} is no linear map: it has no matrix.")
     elif isinstance(metric, LinearDiscriminantAnalysis):
         components = metric.scalings_[:, : metric.get_feature_names_out().size].T
     elif ours or (isinstance(metric, PCA) and not metric.whiten):
@@ -52,6 +52,11 @@ def linear_map(pipeline: Pipeline) -> LinearMap:
     else:
         components, _ = affine_map(metric, d)
     return LinearMap(median, mean, scale, components)
+
+
+def is_linear(metric: Any) -> bool:
+    """Return whether a fitted metric is a linear map: no network, and no curves."""
+    return not (hasattr(metric, "networks_") or hasattr(metric, "shape_functions"))
 
 
 def affine_map(

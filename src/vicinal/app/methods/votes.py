@@ -88,9 +88,8 @@ class Vote:
             Shares of the classes, which count as one more neighbor, so that no
             probability is zero; or zeros. None for numbers.
         """
-        distances, targets = (
-            one[:, : self.n_neighbors] for one in (distances, targets)
-        )
+        targets = targets[:, : self.n_neighbors]
+        distances = distances[:, : self.n_neighbors]
         weights = self.weigh(distances.astype(np.float64, copy=False))
         weights /= weights.sum(axis=1, keepdims=True)
         if prior is None:
@@ -199,7 +198,8 @@ class Voters:
             weights = np.exp(
                 (squares.min(axis=1, keepdims=True) - squares) / vote.scale
             )
-            parts.append(weights @ known / weights.sum(axis=1, keepdims=known.ndim > 1))
+            total = weights.sum(axis=1, keepdims=True)
+            parts.append(weights @ known / (total if known.ndim > 1 else total[:, 0]))
         return np.concatenate(parts)
 
 

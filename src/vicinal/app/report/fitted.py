@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
-from vicinal.app.methods.linear_map import linear_map
+from vicinal.app.methods.linear_map import is_linear, linear_map
 from vicinal.app.report.text import packed, short
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _learned(name: str, rows: DisplayedRows, setting: Setting) -> FittedMetric:
     if not all(np.isfinite(one).all() for one in (in_plane, crowd, points)):
         raise ValueError("it has no finite distances on these rows.")
     crowd, caption = _picture(crowd, in_plane)
-    if _is_network(full):
+    if not is_linear(full[-1]):
         messages.append("Its map bends; features are those of the nearest linear one.")
     effective = getattr(full.named_steps["metric"], "effective_neighbors_", None)
     n_listed = min(8, len(points) - 1)
@@ -201,7 +201,7 @@ def _in_standard_units(pipeline: Pipeline, X: FloatArray) -> FloatArray:
 
     For a network it is the linear map that comes nearest to it on these rows.
     """
-    if _is_network(pipeline):
+    if not is_linear(pipeline[-1]):
         filled = pipeline.named_steps["impute"].transform(X)
         rows = StandardScaler().fit_transform(filled)
         points = pipeline.transform(X).astype(np.float64)
@@ -210,10 +210,6 @@ def _in_standard_units(pipeline: Pipeline, X: FloatArray) -> FloatArray:
     filled = np.where(np.isnan(X), found.median, X)
     # A constant feature has no spread and does not change distances.
     return found.components * (filled.std(axis=0, dtype=np.float64) / found.scale)
-
-
-def _is_network(pipeline: Pipeline) -> bool:
-    return hasattr(pipeline.named_steps["metric"], "networks_")
 
 
 def before_and_after(comparison: Comparison, shown: Sequence[str]) -> tuple[str, str]:
@@ -408,7 +404,7 @@ def _colors(
             "stops": color_stops(np.asarray(rows.target, dtype=np.float64))[0],
         }
     if rows.target is not None:
-        names, codes, kind = rows.classes, rows.target, "class"
+        names, codes, kind = rows.classes, np.asarray(rows.target, np.intp), "class"
     else:
         # Imported here: only data without a target need it, and it is slow to load.
         from sklearn.cluster import KMeans
