@@ -354,7 +354,8 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> Any:
         listed = np.asarray(X, dtype=object if isinstance(X, list | tuple) else None)
         mixed = listed.ndim == 2 and listed.dtype.kind in "OU"
         X = listed.astype(object) if mixed else X
-    if not reset and not is_frame(X) and estimator._encoder.needs_frame:
+    encoder = getattr(estimator, "_encoder", None)
+    if not (reset or is_frame(X) or encoder is None) and encoder.needs_frame:
         raise ValueError(
             f"{type(estimator).__name__} was fitted with a data frame with categories "
             "or dates; pass a data frame with the same columns."
