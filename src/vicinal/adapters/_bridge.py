@@ -22,9 +22,9 @@ from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.neighbors import nearest
 
 N_NEIGHBORS = 10
-# Penalties, in units of the mean variance of a feature: from 10 % of the recall to a
-# fit that is nearly unpenalized.
-ALPHAS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
+# Penalties on the distance from the rotation, in units of the mean variance of a
+# feature: from a map near the rotation to a fit that is nearly unpenalized.
+ALPHAS = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
 N_FOLDS = 10
 MAX_HELD_OUT = 2000
 MAX_INDEX = 20_000
@@ -33,7 +33,7 @@ N_PERMUTATIONS = 199
 
 
 class Estimate(NamedTuple):
-    """A mean over held-out texts, with its 95 % t interval."""
+    """A mean over held-out texts, with its 95 % interval."""
 
     value: float
     low: float
@@ -126,9 +126,9 @@ class Candidate(NamedTuple):
     """Settings of a map."""
 
     method: str
+    is_centered: bool
     alpha: float = 0.0
     rank: int | None = None
-    is_centered: bool = True
 
 
 class Moments(NamedTuple):
@@ -155,39 +155,57 @@ class Moments(NamedTuple):
         return type(self)(*(a - b for a, b in zip(self, other, strict=True)))
 
 
-class Solver:
-    """Maps from the sums over some pairs; candidates share the eigenvectors."""
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """Matrices without intercept from second moments; candidates share eigenvectors."""
 
-    def __init__(self, moments: Moments) -> None:
-        self.moments = moments
-        n, x, y, xx, xy = moments
-        self.mean_x, self.mean_y = x / n, y / n
-        self.xx, self.xy = xx - np.outer(x, x) / n, xy - np.outer(x, y) / n
+    xx: FloatArray
+    xy: FloatArray
 
     @cached_property
-    def _axes(self) -> tuple[FloatArray, FloatArray]:
+    def rotation(self) -> FloatArray:
+        """Orthogonal Procrustes rotation with the scale of least squares."""
+        U, s, V = np.linalg.svd(self.xy, full_matrices=False)
+        W: FloatArray = U @ V
+        return W * s.sum() / (np.einsum("ij,ij->", W, self.xx @ W) or 1.0)
+
+    @cached_property
+    def axes(self) -> tuple[FloatArray, FloatArray]:
+        """Eigenvalues and eigenvectors of the second moments."""
         values, axes = np.linalg.eigh(self.xx)
         return np.maximum(values, 0), axes
 
+    def solve(self, candidate: Candidate) -> FloatArray:
+        """Return the matrix of shape (n_features, n_targets)."""
+        if candidate.method == "procrustes":
+            return self.rotation
+        values, axes = self.axes
+        residual = axes.T @ (self.xy - self.xx @ self.rotation)
+        penalized = values + candidate.alpha * values.mean()
+        W: FloatArray = self.rotation + axes @ (residual / penalized[:, None])
+        if candidate.rank is not None:  # principal axes of the fitted values
+            _, main = np.linalg.eigh(W.T @ self.xx @ W)
+            main = main[:, -candidate.rank :]
+            W = W @ main @ main.T
+        return W
+
+
+class Solver:
+    """Affine maps from the sums over some pairs."""
+
+    def __init__(self, moments: Moments) -> None:
+        n, x, y, xx, xy = moments
+        self.means = x / n, y / n
+        self.regressions = {
+            False: Regression(xx, xy),
+            True: Regression(xx - np.outer(x, x) / n, xy - np.outer(x, y) / n),
+        }
+
     def solve(self, candidate: Candidate) -> tuple[FloatArray, FloatArray]:
         """Return the coefficients, of shape (n_targets, n_features), and intercepts."""
-        if candidate.method == "procrustes":
-            centered = candidate.is_centered
-            xx, xy = (self.xx, self.xy) if centered else self.moments[3:]
-            U, s, V = np.linalg.svd(xy, full_matrices=False)
-            W = U @ V
-            W *= s.sum() / (np.einsum("ij,ij->", W, xx @ W) or 1.0)
-            if not centered:
-                return W.T, np.zeros(len(W.T))
-        else:
-            values, axes = self._axes
-            penalized = values + candidate.alpha * values.mean()
-            W = axes @ (axes.T @ self.xy / penalized[:, None])
-            if candidate.rank is not None:  # principal axes of the fitted values
-                _, main = np.linalg.eigh(W.T @ self.xx @ W)
-                main = main[:, -candidate.rank :]
-                W = W @ main @ main.T
-        return W.T, self.mean_y - self.mean_x @ W
+        W = self.regressions[candidate.is_centered].solve(candidate)
+        x, y = self.means
+        return W.T, y - x @ W if candidate.is_centered else np.zeros(len(y))
 
 
 class HeldOutTexts:
@@ -256,18 +274,22 @@ class HeldOutTexts:
     def choose(self) -> tuple[Candidate, list[IntArray]]:
         """Return the simplest candidate within one standard error, and its finds.
 
-        Low ranks are tried with the best penalty of full rank.
+        Ridge regressions are centered if that is better for the rotation. Low ranks are
+        tried with the best penalty of full rank.
         """
-        rigid = [Candidate("procrustes", is_centered=c) for c in (False, True)]
-        ridge = [Candidate("ridge", alpha) for alpha in ALPHAS]
-        found = {one: self.found(one) for one in (*rigid, *ridge)}
-        best = max(ridge, key=lambda one: self.hits(found[one]).sum())
+        found: dict[Candidate, list[IntArray]] = {}
+
+        def best(candidates: list[Candidate]) -> Candidate:
+            found.update({one: self.found(one) for one in candidates})
+            return max(candidates, key=lambda one: self.hits(found[one]).sum())
+
+        rigid = [Candidate("procrustes", is_centered) for is_centered in (False, True)]
+        is_centered = best(rigid).is_centered
+        ridge = [Candidate("ridge", is_centered, alpha) for alpha in ALPHAS]
+        alpha = best(ridge).alpha
         width = min(self.X.shape[1], self.Y.shape[1])
-        low = [
-            Candidate("low rank", best.alpha, rank)
-            for rank in (width // 4, width // 2)
-            if rank
-        ]
+        ranks = [rank for rank in (width // 4, width // 2) if rank]
+        low = [Candidate("low rank", is_centered, alpha, rank) for rank in ranks]
         found |= {one: self.found(one) for one in low}
         simplest = [*rigid, *low, *ridge]
         recalls = np.stack([self.hits(found[one]).mean(axis=1) for one in simplest])
@@ -287,13 +309,13 @@ class HeldOutTexts:
             ]
         )
         n_as_good = 1 + np.count_nonzero(chance >= recalls.mean() * (1 - 1e-9))
-        curve = self._learning_curve(candidate, hits)
+        curve, n_train = self._learning_curve(candidate, hits), len(self.train[0])
         first, second = np.diff([one for _, one in curve[1:]])
         gain = second * min(second / first, 1.0) if min(first, second) > 0 else 0.0
         return Certificate(
-            recall=estimate(recalls),
-            ndcg=estimate(hits @ discount / discount.sum()),
-            rank_correlation=estimate(self._rank_correlations(candidate)),
+            recall=estimate(recalls, n_train),
+            ndcg=estimate(hits @ discount / discount.sum(), n_train),
+            rank_correlation=estimate(self._rank_correlations(candidate), n_train),
             chance=float(chance.mean()),
             matched=bool(n_as_good <= 0.01 * (1 + N_PERMUTATIONS)),
             method=candidate.method,
@@ -355,10 +377,14 @@ def agreement(found: IntArray, truth: IntArray) -> FloatArray:
     return hits
 
 
-def estimate(values: FloatArray) -> Estimate:
-    """Return the mean with its 95 % t interval."""
+def estimate(values: FloatArray, n_train: int) -> Estimate:
+    """Return the mean with its 95 % t interval, corrected for the common training rows.
+
+    The variance is that of Nadeau and Bengio (Machine Learning 52, 2003).
+    """
     mean, n = float(values.mean()), len(values)
-    half = float(t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n))
+    error = values.std(ddof=1) * np.sqrt(1 / n + 1 / n_train)
+    half = float(t.ppf(0.975, n - 1) * error)
     return Estimate(mean, mean - half, mean + half)
 
 
@@ -375,10 +401,10 @@ class EmbeddingBridge(TransformerMixin, BaseEstimator):
     A new model replaces an old one, and the index of the old model's vectors stays:
     `transform` maps vectors of the new model into the space of the old one. A sample of
     texts that both models have embedded is enough; there are no labels. The map is an
-    orthogonal Procrustes rotation with a scale [1]_, a reduced-rank regression or a
-    ridge regression, chosen by the recall of the 10 nearest old neighbors on held-out
-    texts: the simplest within one standard error of the best. `inverse_transform` has a
-    map of its own, chosen in the same way.
+    orthogonal Procrustes rotation with a scale [1]_, a ridge regression that shrinks
+    towards that rotation, or one of reduced rank. It is chosen by the recall of the 10
+    nearest old neighbors on held-out texts: the simplest within one standard error of
+    the best. `inverse_transform` has a map of its own, chosen in the same way.
 
     Parameters
     ----------
