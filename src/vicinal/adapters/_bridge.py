@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal.adapters._objective import N_SAMPLED_DOCUMENTS
 from vicinal.adapters._validation import check_vectors, has_unit_length, to_unit_length
 from vicinal.base.linalg import distinct_rows
 from vicinal.base.metric import warn_caller
@@ -27,7 +28,6 @@ N_NEIGHBORS = 10
 ALPHAS = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
 N_FOLDS = 10
 MAX_HELD_OUT = 2000
-MAX_INDEX = 20_000
 MIN_PAIRS = 30
 N_PERMUTATIONS = 199
 
@@ -248,7 +248,7 @@ class HeldOutTexts:
         """Return the nearest texts in the index of a fold."""
         return nearest(
             queries,
-            self.Y[self.train[fold][:MAX_INDEX]],
+            self.Y[self.train[fold][:N_SAMPLED_DOCUMENTS]],
             N_NEIGHBORS,
             inner_product=self.unit_length,
             n_threads=self.n_threads,
