@@ -443,8 +443,8 @@ class EmbeddingBridge(TransformerMixin, BaseEstimator):
     Notes
     -----
     Cost: O(n_pairs · D²) for the maps, and for each of about ten candidates the search
-    of up to 2,000 held-out texts among up to 20,000 others. Memory beyond the vectors
-    is O(D²).
+    of up to 2,000 held-out texts among up to 20,000 others. Memory: a copy of the
+    vectors, and O(D²).
 
     The certificate is of texts like those of the fit, in an index of those texts. If
     queries differ from documents, add queries to the pairs.
