@@ -446,8 +446,9 @@ class EmbeddingBridge(TransformerMixin, BaseEstimator):
     of up to 2,000 held-out texts among up to 20,000 others. Memory: a copy of the
     vectors, and O(D²).
 
-    The certificate is of texts like those of the fit, in an index of those texts. If
-    queries differ from documents, add queries to the pairs.
+    The certificate is of texts like those of the fit, in an index of those texts. In a
+    larger index, fewer neighbors are shared. If queries differ from documents, add
+    queries to the pairs.
 
     References
     ----------
