@@ -62,15 +62,14 @@ def main() -> int:
         print(to_json(tally))
         return 0
     whole = sum(SHARES[name] for name in names)
-    tallies = [
-        _attacked(
-            name,
-            60 * arguments.minutes * SHARES[name] / whole,
-            arguments.seed,
-            arguments.cases,
-        )
-        for name in names
-    ]
+    tallies = []
+    for name in names:
+        seconds = 60 * arguments.minutes * SHARES[name] / whole
+        tally = _attacked(name, seconds, arguments.seed, arguments.cases)
+        # At once: a campaign that is interrupted has told what it found so far.
+        found = "\n".join([f"{tally.cases} cases", *tally.findings])
+        print(f"{name}: {found}", file=sys.stderr, flush=True)
+        tallies.append(tally)
     return _tell(tallies)
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.sparse import csr_array
+from sklearn.utils import gen_batches
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood.threads import back_project, project
@@ -100,6 +101,10 @@ class Diagonal:
         return np.einsum("ij,ij->j", gradient, X)
 
 
+# Rows that are mapped at a time: their waves fit into a processor's cache.
+BLOCK_ROWS = 4096
+
+
 class AdditiveParameters(NamedTuple):
     """Views of the parts of the parameters of an `Additive` map.
 
@@ -180,10 +185,28 @@ class Additive:
         """Return Σ_c f_c(x_c) for each row."""
         curves, levels, frequencies = self.parts(parameters)
         weights = curves.reshape(-1, self.n_components)
-        Z = project(self._waves(X, frequencies), weights.T, n_threads)
-        if self.n_levels:
-            Z += self._indicators(X) @ levels
+        dtype = np.result_type(X, parameters)
+        Z: FloatArray = np.empty((len(X), self.n_components), dtype=dtype)
+        for rows in gen_batches(len(X), BLOCK_ROWS):
+            waves = self._waves(X[rows], frequencies)
+            Z[rows] = project(waves, weights.T, n_threads)
+            if self.n_levels:
+                Z[rows] += self._indicators(X[rows]) @ levels
         return Z
+
+    def project_each(self, X: FloatArray, parameters: FloatArray) -> FloatArray:
+        """Return f_c of each column of X, of shape (n_rows, n_encoded, n_components).
+
+        They sum to the points, as f(0) = 0.
+        """
+        curves, levels, frequencies = self.parts(parameters)
+        m = self.n_numbers
+        parts = np.zeros((*X.shape, self.n_components))
+        waves = self._waves(X, frequencies).reshape(len(X), len(curves), m)
+        np.einsum("nkm,kmd->nmd", waves, curves, out=parts[:, :m], optimize=True)
+        codes = X[:, m:].astype(np.intp)
+        parts[:, m:][codes >= 0] = levels[codes[codes >= 0]]
+        return parts
 
     def pullback(
         self,
@@ -222,7 +245,8 @@ class Additive:
         numbers = X[:, : self.n_numbers]
         if not self.n_frequencies:
             return numbers
-        angles = (numbers[:, None] * frequencies.astype(X.dtype)).reshape(len(X), -1)
+        angles = numbers[:, None] * frequencies.astype(X.dtype)
+        angles = angles.reshape(len(X), frequencies.size)
         return np.concatenate([numbers, np.cos(angles) - 1, np.sin(angles)], axis=1)
 
     def _indicators(self, X: FloatArray) -> csr_array:
@@ -288,6 +312,16 @@ class ColumnWeights:
         sums = np.bincount(self._owners(), weights=slopes, minlength=self.size)
         return sums.astype(np.float64)
 
+    def project_each(self, X: FloatArray, parameters: FloatArray) -> FloatArray:
+        """Return the part of each column of X in the points, which sum to them."""
+        parts = []
+        for c in range(X.shape[1]):
+            alone = np.zeros_like(X)
+            alone[:, self.n_numbers :] = -1
+            alone[:, c] = X[:, c]
+            parts.append(self.project(alone, parameters))
+        return np.stack(parts, axis=1)
+
     def scaled(self, parameters: FloatArray, factor: float) -> FloatArray:
         """Return the weights times a factor."""
         return parameters * factor
@@ -337,10 +371,5 @@ def project_columns(
     -------
     ndarray of shape (n_rows, n_groups, n_components)
     """
-    parts = []
-    for own in columns:
-        alone = np.zeros_like(X)
-        alone[:, form.n_numbers :] = -1
-        alone[:, list(own)] = X[:, list(own)]
-        parts.append(form.project(alone, parameters))
-    return np.stack(parts, axis=1)
+    each = form.project_each(X, parameters)
+    return np.stack([each[:, list(own)].sum(axis=1) for own in columns], axis=1)

@@ -543,8 +543,8 @@ class ShapeDisplay(Display):
         curves = last.shape_functions()
         centered = np.concatenate([c.points - c.points.mean(axis=0) for c in curves])
         directions = np.linalg.svd(centered, full_matrices=False)[2][:n_directions]
-        order = np.argsort(-last.feature_importances_, kind="stable")[:max_columns]
-        chosen = [curves[c] for c in order]
+        order = np.argsort(-last.feature_importances_, kind="stable")
+        chosen = [curves[c] for c in order if curves[c].values][:max_columns]
         return cls([c._replace(points=c.points @ directions.T) for c in chosen]).plot()
 
     def plot(self) -> Self:
@@ -558,8 +558,8 @@ class ShapeDisplay(Display):
         from matplotlib import pyplot as plt
 
         n = len(self.curves)
-        n_columns = min(3, n)
-        shape = -(-n // n_columns), n_columns
+        n_columns = max(1, min(3, n))
+        shape = max(1, -(-n // n_columns)), n_columns
         self.figure_, axes = plt.subplots(
             *shape, sharey=True, layout="constrained", squeeze=False,
             figsize=(3 * shape[1], 2.4 * shape[0]),

@@ -1,6 +1,7 @@
 """The bridge: its maps beside naive ones, its certificate beside fresh texts."""
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -230,7 +231,18 @@ def test_bridges_are_estimators_and_come_back_from_files(tmp_path: Path) -> None
 
 def test_edited_maps_are_refused(tmp_path: Path) -> None:
     bridge = EmbeddingBridge(random_state=0).fit(*models())
-    bridge.inverse_intercept_ = np.zeros(3)
-    with pytest.raises(ValueError, match="the shapes of the maps"):
-        vicinal.save(tmp_path / "bridge.safetensors", bridge)
+    certificate = bridge.certificate_
+    for name, value, problem in (
+        ("inverse_intercept_", np.zeros(3), "the shapes of the maps"),
+        ("coef_", bridge.coef_ * np.nan, "the maps are not finite"),
+        ("metric_", "\x1b[2J", "the metric is unknown"),
+        ("certificate_", replace(certificate, method="\x1b[2J"), "the method"),
+        ("certificate_", replace(certificate, rank="\x1b[2J"), "numbers of pairs"),
+        ("certificate_", replace(certificate, chance=np.inf), "scores are not finite"),
+    ):
+        kept = getattr(bridge, name)
+        setattr(bridge, name, value)
+        with pytest.raises(ValueError, match=problem):
+            vicinal.save(tmp_path / "bridge.safetensors", bridge)
+        setattr(bridge, name, kept)
     assert list(tmp_path.iterdir()) == []

@@ -44,15 +44,18 @@ def test_an_estimator_comes_back(form: str, tmp_path: Path) -> None:
     assert b"pickle" not in path.read_bytes()
 
 
-ENCODER = "state/_encoder/state"
+ENCODER, FORM = "state/_encoder/state", "state/_form/state"
 
 
 @pytest.mark.parametrize(
     ("where", "value"),
     [
-        ("params/n_components", 2**31 - 1),
-        ("params/n_frequencies", 10**400),
-        ("params/form", "diagonal"),
+        (f"{FORM}/n_components", 2**31 - 1),
+        (f"{FORM}/n_components", 4.0),
+        (f"{FORM}/n_frequencies", 10**400),
+        (f"{FORM}/n_levels", 10**9),
+        (f"{FORM}/n_numbers", 1),
+        ("state/_form", None),
         ("params/form", "round"),
         ("state/_members/list", []),
         ("state/_members", None),

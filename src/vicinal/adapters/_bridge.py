@@ -103,6 +103,22 @@ class Certificate:
     learning_curve: tuple[tuple[int, float], ...]
     recall_at_twice: float
 
+    def _check_loaded(self) -> None:
+        """Raise ValueError if values from an untrusted file cannot be printed."""
+        sizes, recalls = zip(*self.learning_curve, strict=True)
+        counts = [self.rank, self.n_pairs, self.n_held_out, *sizes]
+        numbers = [*self.recall, *self.ndcg, *self.rank_correlation, self.chance]
+        numbers += [self.alpha, self.recall_at_twice, *recalls]
+        for holds, problem in (
+            (self.method in ("procrustes", "low rank", "ridge"), "the method"),
+            (type(self.matched) is bool, "matched has another type"),
+            (all(type(one) is int for one in counts), "the numbers of pairs"),
+            (all(type(one) is float for one in numbers), "the scores"),
+            (np.isfinite(numbers).all(), "the scores are not finite"),
+        ):
+            if not holds:
+                raise ValueError(problem)
+
     def __str__(self) -> str:
         setting = f", alpha {self.alpha:g}" if self.alpha else ""
         lines = [
@@ -608,3 +624,5 @@ class EmbeddingBridge(TransformerMixin, BaseEstimator):
             if not holds:
                 raise ValueError(problem)
         self._validate_params()
+        for one in (self.certificate_, self.inverse_certificate_):
+            one._check_loaded()

@@ -1,7 +1,8 @@
 """Additive metrics of tables: one learned curve for each column, without torch."""
 
-from vicinal.additive._explanation import NeighborExplanation, ShapeFunction
 from vicinal.additive.table_nca import (
+    NeighborExplanation,
+    ShapeFunction,
     TableNCA,
     TableNCAClassifier,
     TableNCARegressor,

@@ -158,13 +158,14 @@ def train(
     curve : list of float
         Mean objective of each iteration, per row.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([seed, 1])
     n = len(rows.X)
     keys = rows.targets[:, 0] if rows.codes is None else rows.codes
     held = hold_out(keys, est.validation_fraction, rng)
     learned = np.setdiff1d(np.arange(n), held)
     judge = Judge(rows, learned, held, form, rng) if len(held) else None
-    best, best_loss, best_iteration = start, np.inf, 0
+    best, best_iteration = start, 0
+    best_loss = np.inf if judge is None else judge.loss(judge.distances(start))
 
     def watch(parameters: FloatArray, curve: list[float]) -> bool:
         nonlocal best, best_loss, best_iteration

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +29,6 @@ from sklearn.utils.validation import (
 )
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.additive._explanation import NeighborExplanation, ShapeFunction
 from vicinal.additive._training import (
     Member,
     TrainingRows,
@@ -61,6 +60,77 @@ from vicinal.neighborhood import (
 
 # Coordinates of a point with form="diagonal": 32 MB for a block of 1,000 rows.
 MAX_LEVELS = 4096
+
+
+class NeighborExplanation(NamedTuple):
+    """Training rows that determine predictions, and the columns that make them near.
+
+    Attributes
+    ----------
+    rows : ndarray of int of shape (n_samples, n_neighbors)
+        Positions of training rows, by decreasing weight.
+    weights : ndarray of shape (n_samples, n_neighbors)
+        Their shares of the vote; over all training rows, they sum to 1.
+    distances : ndarray of shape (n_samples, n_neighbors)
+        Their distances, the mean over the maps.
+    shares : ndarray of shape (n_samples, n_neighbors, n_features)
+        Share of each column in the distance; they sum to the distance. With Δ_c the
+        difference of f_c and Δ their sum, the share is ⟨Δ_c, Δ⟩ / ‖Δ‖, the Shapley
+        value of column c in ‖Δ‖², divided by ‖Δ‖. It is negative if the column brings
+        the rows nearer to each other.
+
+    See Also
+    --------
+    vicinal.TableNCAClassifier : Its `explain` returns one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal import TableNCAClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 3))
+    >>> model = TableNCAClassifier(random_state=0).fit(X, X[:, 0] > 0)
+    >>> found = model.explain(X[:1], n_neighbors=2)
+    >>> bool(np.allclose(found.shares.sum(axis=2), found.distances))
+    True
+    """
+
+    rows: IntArray
+    weights: FloatArray
+    distances: FloatArray
+    shares: FloatArray
+
+
+class ShapeFunction(NamedTuple):
+    """The learned curve of a column, f_c.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    values : list
+        Numbers in ascending order, or categories; None is a missing value.
+    points : ndarray of shape (n_values, n_dimensions)
+        f_c of each value.
+
+    See Also
+    --------
+    vicinal.plotting.ShapeDisplay : Draws the curves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal import TableNCAClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 3))
+    >>> model = TableNCAClassifier(8, random_state=0).fit(X, X[:, 0] > 0)
+    >>> [curve.name for curve in model.shape_functions()]
+    ['x0', 'x1', 'x2']
+    """
+
+    name: str
+    values: list[Any]
+    points: FloatArray
 
 
 def _at_least(least: int) -> Interval:
@@ -119,7 +189,8 @@ class TableNCA(
         Iterations without a better score after which the training stops.
     n_estimators : int or "auto", default="auto"
         Number of maps, with different initial values and held-out rows; their votes
-        are averaged. "auto" is 2 up to 4,000 rows, and 1 beyond.
+        are averaged. "auto" is 2 up to 4,000 rows, and 1 beyond or if
+        form="diagonal".
     warm_start : bool, default=False
         Whether fit continues from the maps of the previous fit. Columns and categories
         are kept.
@@ -229,25 +300,32 @@ class TableNCA(
         self
         """
         with unchanged_on_error(self), single_threaded_blas():
-            table = check_table(self, X, reset=True)
+            before = self._members if self.warm_start and self._is_fitted() else []
+            table = check_table(self, X, reset=not before)
             labels = self._check_labels(table, y)
             weights = check_sample_weight(sample_weight, labels)
             kept = np.flatnonzero(weights > 0)
-            categorical = categorical_columns(table, self.categorical_features)
-            raw = split_columns(table, categorical)
-            before = self._members if self.warm_start and self._is_fitted() else []
             if before:
                 encoder = self._encoder
+                raw = encoder.split(table)
             else:
+                categorical = categorical_columns(table, self.categorical_features)
+                raw = split_columns(table, categorical)
                 encoder = ColumnEncoder.fit(raw, "column", weights, self.min_frequency)
             rows = _matrix(encoder, encoder.transform(raw), raw.numbers.dtype)[kept]
             targets, codes, state = self._encode_targets(labels[kept], weights[kept])
             form = self._map(encoder)
+            if not form.size:
+                raise ValueError(
+                    "X has no numbers, and no category that occurs at least "
+                    f"min_frequency={self.min_frequency} times."
+                )
             training = TrainingRows(
                 rows.astype(np.float32), targets, codes, weights[kept]
             )
             state |= {
                 "_encoder": encoder,
+                "_form": form,
                 "_kept": kept,
                 "_rows": rows,
                 "_targets": targets.astype(rows.dtype),
@@ -257,18 +335,23 @@ class TableNCA(
             }
             n_members = self.n_estimators
             if isinstance(n_members, str):
-                n_members = 2 if len(kept) <= 4000 else 1
+                n_members = 1 if self.form == "diagonal" or len(kept) > 4000 else 2
             seeds = check_random_state(self.random_state).randint(
                 2**31 - 1, size=n_members
             )
             members, curves = [], []
             for i, seed in enumerate(seeds):
-                rng = np.random.default_rng(seed)
+                rng = np.random.default_rng([seed, 0])
                 start, basis = initial_parameters(
                     form, self.n_features_in_, self.frequency_scale, rng
                 )
                 if i < len(before):
-                    _check_same_size(before[i].parameters, start)
+                    if before[i].parameters.shape != start.shape:
+                        raise ValueError(
+                            "n_components, form and n_frequencies must be those of the "
+                            "fit to continue (warm_start=True). Restore them, or set "
+                            "warm_start=False."
+                        )
                     start = before[i].parameters
                 described = partial(self._describe, form, state)
                 monitor = Monitor(self, X, y, start, described, noisy=True)
@@ -330,7 +413,7 @@ class TableNCA(
             order[part] = np.argsort(-p, axis=1, kind="stable")[:, :k]
             weights[part] = np.take_along_axis(p, order[part], axis=1)
         shares = np.zeros((*order.shape, self.n_features_in_))
-        form, groups = self._map(self._encoder), _groups(self._encoder)
+        form, groups = self._form, _groups(self._encoder)
         for member in self._members:
             for i, row in enumerate(queries):
                 both = np.concatenate([row[None], self._rows[order[i]]], dtype=float)
@@ -355,7 +438,7 @@ class TableNCA(
             `transform`.
         """
         check_is_fitted(self)
-        form = self._map(self._encoder)
+        form = self._form
         names = _check_feature_names_in(self)
         found = []
         for name, (values, rows, own) in zip(
@@ -398,20 +481,22 @@ class TableNCA(
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """Share of each column in the squared distances of random training rows."""
+        """Mean size of each column's part in the differences of random training rows.
+
+        It is Σ ‖Δ_c‖ over 1,000 pairs of rows, with Δ_c the difference in f_c; the
+        importances sum to 1.
+        """
         check_is_fitted(self)
-        rng = np.random.default_rng(0)
-        n = len(self._rows)
-        pairs = rng.integers(n, size=(2, 2000))
-        form, groups = self._map(self._encoder), _groups(self._encoder)
+        pairs = np.random.default_rng(0).integers(len(self._rows), size=(2, 1000))
+        groups = _groups(self._encoder)
         found = np.zeros(self.n_features_in_)
         for member in self._members:
-            one, other = (
-                project_columns(form, rows, member.parameters, groups)
-                for rows in self._rows.astype(float)[pairs]
-            )
-            gaps = one - other
-            found += np.einsum("kcd,kd->c", gaps, gaps.sum(axis=1))
+            for part in gen_batches(1000, max(1, 10_000 // self.n_features_in_)):
+                one, other = (
+                    project_columns(self._form, rows, member.parameters, groups)
+                    for rows in self._rows[pairs[:, part]].astype(np.float64)
+                )
+                found += np.linalg.norm(one - other, axis=2).sum(axis=0)
         return found / max(found.sum(), np.finfo(float).tiny)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -435,11 +520,21 @@ class TableNCA(
         encoder.check_loaded(self.n_features_in_)
         names = getattr(self, "feature_names_in_", None)
         n_numbers, n_flags, n_categories = encoder.sizes
-        form, levels = self._map(encoder), self._rows[:, n_numbers:]
+        form, levels = self._form, self._rows[:, n_numbers:]
+        n_levels = n_flags + sum(n_categories)
+        if isinstance(form, ColumnWeights):
+            same = np.array_equal(form.levels, _level_columns(encoder))
+            same = same and [list(one) for one in form.columns] == _groups(encoder)
+        else:
+            numbers = form.n_components, form.n_frequencies
+            same = isinstance(form, Additive) and {*map(type, numbers)} == {int}
+            same = same and numbers[0] > 0 and numbers[1] >= 0
         n_targets = self._targets.shape[1]
         floats = [self._rows, self._targets, *self._weights]
         floats += [one.points for one in self._members]
         checks = {
+            "the map": same
+            and (form.n_numbers, form.n_levels) == (n_numbers, n_levels),
             "the names": names is None or names.shape == (self.n_features_in_,),
             "the rows": self._rows.shape == (n, n_numbers + n_flags + len(n_categories))
             and bool(((levels >= -1) & (levels < form.n_levels)).all())
@@ -508,9 +603,9 @@ class TableNCA(
                     f"form='diagonal' supports at most {MAX_LEVELS:,}. Raise "
                     "min_frequency, or drop columns that identify rows."
                 )
-            own = np.arange(sizes.n_flags + len(sizes.n_categories)) + sizes.n_numbers
-            levels = np.repeat(own, [*(1,) * sizes.n_flags, *sizes.n_categories])
-            return ColumnWeights(_groups(encoder), sizes.n_numbers, n_levels, levels)
+            return ColumnWeights(
+                _groups(encoder), sizes.n_numbers, n_levels, _level_columns(encoder)
+            )
         return Additive(
             len(encoder.middle), n_levels, self.n_components, self.n_frequencies
         )
@@ -524,11 +619,12 @@ class TableNCA(
     def _encode(self, X: Any) -> FloatArray:
         """Return new rows as the maps take them."""
         raw = self._encoder.split(check_table(self, X, reset=False))
+        self._encoder.warn_of_unknown(self, raw)
         return _matrix(self._encoder, self._encoder.transform(raw), raw.numbers.dtype)
 
     def _project(self, rows: FloatArray) -> list[FloatArray]:
         """Return the points of encoded rows under each map."""
-        form, n_threads = self._map(self._encoder), effective_n_threads(self.n_jobs)
+        form, n_threads = self._form, effective_n_threads(self.n_jobs)
         return [
             form.project(rows, member.parameters.astype(rows.dtype), n_threads)
             for member in self._members
@@ -597,7 +693,7 @@ random_state, n_jobs
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     feature_importances_ : ndarray of shape (n_features,)
-        Share of each column in the squared distances of random training rows.
+        Mean size of each column's part in the differences of random training rows.
     n_iter_ : int
         Largest number of iterations of a map.
     objective_curve_ : ndarray
@@ -631,7 +727,8 @@ random_state, n_jobs
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features), or None
-            New rows. None predicts each training row by the others (leave-one-out).
+            New rows. None predicts each training row by the votes of the others. This
+            is optimistic, as the curves have seen the labels.
 
         Returns
         -------
@@ -647,7 +744,8 @@ random_state, n_jobs
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features), or None
-            New rows. None predicts each training row by the others (leave-one-out).
+            New rows. None predicts each training row by the votes of the others. This
+            is optimistic, as the curves have seen the labels.
 
         Returns
         -------
@@ -675,7 +773,7 @@ random_state, n_jobs
     Attributes
     ----------
     feature_importances_ : ndarray of shape (n_features,)
-        Share of each column in the squared distances of random training rows.
+        Mean size of each column's part in the differences of random training rows.
     n_iter_ : int
         Largest number of iterations of a map.
     objective_curve_ : ndarray
@@ -718,7 +816,8 @@ random_state, n_jobs
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features), or None
-            New rows. None predicts each training row by the others (leave-one-out).
+            New rows. None predicts each training row by the votes of the others. This
+            is optimistic, as the curves have seen the labels.
 
         Returns
         -------
@@ -733,15 +832,6 @@ def _member(form: Any, rows: FloatArray, parameters: FloatArray) -> Member:
     return Member(parameters, form.project(rows, parameters.astype(rows.dtype)))
 
 
-def _check_same_size(before: FloatArray, start: FloatArray) -> None:
-    """Raise a ValueError if a map cannot be continued."""
-    if before.shape != start.shape:
-        raise ValueError(
-            "n_components, form and n_frequencies must be those of the fit to continue "
-            "(warm_start=True). Restore them, or set warm_start=False."
-        )
-
-
 def _matrix(encoder: ColumnEncoder, rows: EncodedRows, dtype: Any) -> FloatArray:
     """Return numbers and levels side by side, as `vicinal.maps.Additive` takes them.
 
@@ -753,6 +843,13 @@ def _matrix(encoder: ColumnEncoder, rows: EncodedRows, dtype: Any) -> FloatArray
     levels = np.where(rows.codes > 0, rows.codes - 1 + starts.astype(int), -1)
     matrix: FloatArray = np.concatenate([rows.numbers, gaps, levels], axis=1)
     return matrix.astype(dtype)
+
+
+def _level_columns(encoder: ColumnEncoder) -> IntArray:
+    """Return the column of the matrix that each level belongs to."""
+    n_numbers, n_flags, n_categories = encoder.sizes
+    columns = np.arange(n_flags + len(n_categories)) + n_numbers
+    return np.repeat(columns, [*(1,) * n_flags, *n_categories])
 
 
 def _groups(encoder: ColumnEncoder) -> list[list[int]]:

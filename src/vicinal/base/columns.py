@@ -3,6 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, check_array
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
-from vicinal.base.metric import validate_data
+from vicinal.base.metric import validate_data, warn_caller
 
 
 class RawRows(NamedTuple):
@@ -27,12 +30,15 @@ class RawRows(NamedTuple):
     ordered : list of (list or None)
         Levels of each numeric column that is an ordered category; its ranks are the
         numbers. None for other columns.
+    from_frame : bool
+        Whether the rows are those of a data frame.
     """
 
     numbers: FloatArray
     categorical: list[int]
     values: list[list[Any]]
     ordered: list[list[Any] | None]
+    from_frame: bool
 
 
 class EncodedRows(NamedTuple):
@@ -80,6 +86,8 @@ class ColumnEncoder:
         Whether outliers are clipped smoothly, by x / √(1 + (x/3)²).
     ordered : list of (list or None)
         Levels of the numeric columns that are ordered categories.
+    from_frame : bool
+        Whether the training rows were a data frame.
     """
 
     middle: FloatArray
@@ -89,6 +97,7 @@ class ColumnEncoder:
     categories: list[list[Any]]
     squash: bool
     ordered: list[list[Any] | None]
+    from_frame: bool
 
     @classmethod
     def fit(
@@ -133,8 +142,9 @@ class ColumnEncoder:
         flagged = np.flatnonzero(np.isnan(numbers).any(axis=0)).tolist()
         squash = scale == "column"
         return cls(
-            middle, unit, flagged, raw.categorical, categories, squash, raw.ordered
-        )
+            middle, unit, flagged, raw.categorical, categories, squash, raw.ordered,
+            raw.from_frame,
+        )  # fmt: skip
 
     def transform(self, raw: RawRows) -> EncodedRows:
         """Return scaled numbers, flags and codes."""
@@ -171,6 +181,7 @@ class ColumnEncoder:
             "the categories": len(self.categories) == len(columns)
             and all(one is None or type(one) in (str, float, int) for one in known),
             "the levels": len(self.ordered) == n_numbers,
+            "the frame": type(self.from_frame) is bool,
             "the scales": all(
                 one.shape == (n_numbers,) and np.isfinite(one).all() for one in scales
             )
@@ -179,6 +190,24 @@ class ColumnEncoder:
         for part, holds in checks.items():
             if not holds:
                 raise ValueError(part)
+
+    @property
+    def needs_frame(self) -> bool:
+        """Whether the columns were those of a frame, and no array can replace them."""
+        return self.from_frame and bool(self.categorical or any(self.ordered))
+
+    def warn_of_unknown(self, estimator: Any, raw: RawRows) -> None:
+        """Warn if no value of a column is one of training."""
+        for c, known, values in zip(
+            self.categorical, self.categories, raw.values, strict=True
+        ):
+            given = set(values) - {None}
+            if known and given and not given & set(known):
+                names = getattr(estimator, "feature_names_in_", range(c + 1))
+                warn_caller(
+                    f"No value of column {names[c]!r} was known in training, such as "
+                    f"{known[0]!r}; got {next(iter(given))!r}."
+                )
 
     @property
     def sizes(self) -> ColumnSizes:
@@ -237,8 +266,7 @@ def categorical_columns(X: Any, wanted: str | Sequence[Any] | None) -> list[int]
     if wanted is None or (isinstance(wanted, str) and not is_frame(X)):
         return []
     if isinstance(wanted, str):
-        dtypes = (_safe_indexing(X, c, axis=1).dtype for c in range(n))
-        return [c for c, dtype in enumerate(dtypes) if not _is_numeric(dtype)]
+        return [c for c in range(n) if not _is_numeric(_safe_indexing(X, c, axis=1))]
     asked = list(wanted)
     if asked and all(isinstance(one, (bool, np.bool_)) for one in asked):
         if len(asked) != n:
@@ -305,7 +333,7 @@ def split_columns(
     else:
         numbers = np.zeros((len(X), 0))
     values = [_categories(_safe_indexing(X, c, axis=1)) for c in categorical]
-    return RawRows(numbers, categorical, values, levels)
+    return RawRows(numbers, categorical, values, levels, is_frame(X))
 
 
 def is_missing(value: Any) -> bool:
@@ -321,10 +349,17 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     The columns of a data frame are taken by name: their order does not matter, and
     columns that were not in training are ignored.
     """
-    mixed = is_frame(X) or (
-        not isinstance(estimator.categorical_features, str | None)
-        and getattr(getattr(X, "dtype", None), "kind", "") == "O"
-    )
+    mixed = is_frame(X)
+    if not (mixed or isinstance(estimator.categorical_features, str | None)):
+        listed = np.asarray(X, dtype=object if isinstance(X, list | tuple) else None)
+        mixed = listed.ndim == 2 and listed.dtype.kind in "OU"
+        X = listed.astype(object) if mixed else X
+    encoder = getattr(estimator, "_encoder", None)
+    if not (reset or is_frame(X) or encoder is None) and encoder.needs_frame:
+        raise ValueError(
+            f"{type(estimator).__name__} was fitted with a data frame with categories "
+            "or dates; pass a data frame with the same columns."
+        )
     if not mixed:
         return validate_data(
             estimator, X, dtype=FLOATS, ensure_all_finite="allow-nan", reset=reset
@@ -334,30 +369,51 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> Any:
             f"X has {X.shape[0]} row(s) and {X.shape[1]} column(s), but at least "
             "one of each is required."
         )
+    named = is_frame(X) and all(isinstance(one, str) for one in X.columns)
+    if is_frame(X) and reset and not named and [*X.columns] != [*range(X.shape[1])]:
+        raise ValueError(
+            "The names of X's columns must be text, or 0, 1, 2, ... in this order; got "
+            f"{list(X.columns)[:5]}."
+        )
     names = getattr(estimator, "feature_names_in_", None)
-    if not reset and is_frame(X) and names is not None:
-        missing = [name for name in names if name not in X.columns]
+    if not reset and is_frame(X):
+        wanted = range(estimator.n_features_in_) if names is None else names.tolist()
+        missing = [name for name in wanted if name not in X.columns]
         if missing:
             raise ValueError(
-                f"X has no column {missing[0]!r}"
-                + (f", nor {len(missing) - 1} others" if len(missing) > 1 else "")
-                + f" of those that {type(estimator).__name__} was fitted with."
+                f"X has no column {', '.join(map(repr, missing[:5]))} of those that "
+                f"{type(estimator).__name__} was fitted with."
             )
-        X = X[list(names)]
+        X = X[list(wanted)]
     validate_data(estimator, X, skip_check_array=True, reset=reset)
     return X
 
 
-def _is_numeric(dtype: Any) -> bool:
-    """Return whether a column becomes numbers: numbers, booleans, dates, ranks."""
+def _is_numeric(column: Any) -> bool:
+    """Return whether a column becomes numbers: numbers, booleans, dates, ranks.
+
+    Of a column of Python objects, the values decide.
+    """
+    dtype = column.dtype
     if hasattr(dtype, "is_numeric"):  # polars
         return bool(
             dtype.is_numeric() or dtype.is_temporal() or str(dtype) == "Boolean"
         )
     if str(dtype) == "category":
         return bool(dtype.ordered)
-    # pandas' nullable numbers have a kind too; its object columns are categories.
+    if getattr(dtype, "kind", "O") == "O":
+        return _kind_of_objects(column) is not None
     return getattr(dtype, "kind", "O") in "biufmM"
+
+
+def _kind_of_objects(column: Any) -> str | None:
+    """Return "numbers" or "dates" if all values are such objects; None otherwise."""
+    if str(column.dtype) != "object":  # text, or a type of an extension
+        return None
+    kinds = {type(value) for value in column.tolist() if not is_missing(value)}
+    if kinds and all(issubclass(kind, Real | Decimal) for kind in kinds):
+        return "numbers"
+    return "dates" if kinds and all(issubclass(k, date) for k in kinds) else None
 
 
 def _numbers(X: Any, c: int, levels: list[Any] | None) -> NDArray[Any]:
@@ -369,6 +425,8 @@ def _numbers(X: Any, c: int, levels: list[Any] | None) -> NDArray[Any]:
     dates = getattr(column.dtype, "is_temporal", None)
     if dates() if dates else getattr(column.dtype, "kind", "O") in "mM":
         return _days(column)
+    if _kind_of_objects(column) == "dates":
+        return _days(column.astype("datetime64[us]"))
     narrow = str(column.dtype).lower() in ("float32", "float16")
     dtype = np.dtype(np.float32 if narrow else np.float64)
     try:

@@ -24,6 +24,7 @@ from vicinal.neighborhood.engine import (
     soft_neighbors,
     squared_errors,
     squared_votes,
+    with_plain_distances,
 )
 from vicinal.neighborhood.threads import (
     back_project,
@@ -60,4 +61,5 @@ __all__ = [
     "soft_neighbors",
     "squared_errors",
     "squared_votes",
+    "with_plain_distances",
 ]

@@ -118,14 +118,11 @@ class Rule(NamedTuple):
         Arguments of the kernel with one entry for each row.
     reference_args : tuple of ndarray
         Arguments of the kernel about the columns.
-    plain : bool
-        Whether distances take the place of squared distances: p_ij ∝ exp(−d_ij).
     """
 
     kernel: Any
     query_args: tuple[Any, ...] = ()
     reference_args: tuple[Any, ...] = ()
-    plain: bool = False
 
 
 class ClassSlices(NamedTuple):
@@ -378,34 +375,28 @@ FAR_OUT: dict[Any, float] = {
 and 1e-4 in float64, which has digits to spare."""
 
 
-def _weigh(
-    block: FloatArray,
-    rule: Rule,
-    which: IntArray,
-    own: Any,
-    own_norms: FloatArray,
-    all_norms: FloatArray,
-    values: FloatArray,
-) -> None:
-    """Write the weights of a block of inner products, and the rows' values.
+def with_plain_distances(rule: Rule) -> Rule:
+    """Return the rule with distances in the place of squared ones, p_ij ∝ exp(−d_ij).
 
-    `own` are the rows' positions `which`, or a slice of them.
+    Its weights stay derivatives with respect to squared distances.
     """
     from vicinal.neighborhood import kernels  # loads Numba
 
-    distances = None
-    if rule.plain:
-        distances, own_norms, all_norms = _to_plain(block, own_norms, all_norms)
-    kernel = rule.kernel if callable(rule.kernel) else getattr(kernels, rule.kernel)
-    kernel(
-        block, which, own_norms, *[known[own] for known in rule.query_args],
-        all_norms, *rule.reference_args, values,
-    )  # fmt: skip
-    if distances is not None:  # ∂d / ∂d² = 1 / (2 d)
-        kernels.halve_and_divide(block, distances)
+    n_query_args = len(rule.query_args)
+    squared = rule.kernel if callable(rule.kernel) else getattr(kernels, rule.kernel)
+
+    def kernel(
+        block: FloatArray, rows: IntArray, norms_of: FloatArray, *arguments: Any
+    ) -> None:
+        own, norms = arguments[:n_query_args], arguments[n_query_args]
+        distances, none_of, none = to_plain(block, norms_of, norms)
+        squared(block, rows, none_of, *own, none, *arguments[n_query_args + 1 :])
+        kernels.halve_and_divide(block, distances)  # ∂d / ∂d² = 1 / (2 d)
+
+    return rule._replace(kernel=kernel)
 
 
-def _to_plain(
+def to_plain(
     block: FloatArray, query_norms: FloatArray, norms: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Write −½ d into a block of inner products; return d, and norms of 0.
@@ -483,7 +474,7 @@ def laplacian_product(
         Positions of the points whose rows are weighted, without repeats; None is all.
         Edges from other points have weight zero.
     values_only : bool, default=False
-        Skip the products; L Z is then zero.
+        Skip the products; L Z is then empty.
 
     Returns
     -------
@@ -497,11 +488,14 @@ def laplacian_product(
     which = np.arange(n) if queries is None else queries
     values = np.empty(len(which), dtype=Z.dtype)
     # A column of ones sums rows and columns; the others are padding for fast BLAS.
-    padded = np.zeros((n, -(-(d + 1) // 4) * 4), dtype=Z.dtype)
-    padded[:, :d] = Z
-    padded[:, d] = 1
-    by_row = np.empty((len(which), padded.shape[1]), dtype=Z.dtype)
+    width = -(-(d + 1) // 4) * 4
+    padded = np.zeros((0 if values_only else n, width), dtype=Z.dtype)
+    if not values_only:
+        padded[:, :d] = Z
+        padded[:, d] = 1
+    by_row = np.empty((0 if values_only else len(which), width), dtype=Z.dtype)
     both = np.zeros_like(padded)
+    kernel = rule.kernel if callable(rule.kernel) else getattr(kernels, rule.kernel)
 
     def visit(
         block: FloatArray,
@@ -511,7 +505,10 @@ def laplacian_product(
         all_norms: FloatArray,
     ) -> None:
         own = rows if queries is None else queries[rows]  # a slice does not copy
-        _weigh(block, rule, which[rows], own, own_norms, all_norms, values[rows])
+        kernel(
+            block, which[rows], own_norms, *[known[own] for known in rule.query_args],
+            all_norms, *rule.reference_args, values[rows],
+        )  # fmt: skip
         if values_only:
             return
         if norms[which[rows]].max() > FAR_OUT[norms.dtype]:  # products would cancel
@@ -526,8 +523,9 @@ def laplacian_product(
     )
     total = None if values_only else both
     for_each_block((len(which), n), Z.dtype, visit, n_threads, total, pairs)
-    if not values_only:
-        both[which] += by_row
+    if values_only:
+        return WeightedPairs(values, both)
+    both[which] += by_row
     return WeightedPairs(values, both[:, d : d + 1] * Z - both[:, :d])
 
 
@@ -571,6 +569,7 @@ def scatter(
     # Column sums, after L X of the blocks that use differences, if there are any.
     far_out = norms[which].max(initial=0) > FAR_OUT[norms.dtype]
     total = np.zeros((n, d + 1 if far_out else 1), dtype=np.float64)
+    kernel = rule.kernel if callable(rule.kernel) else getattr(kernels, rule.kernel)
 
     def visit(
         block: FloatArray,
@@ -580,7 +579,10 @@ def scatter(
         all_norms: FloatArray,
     ) -> None:
         own = rows if queries is None else queries[rows]
-        _weigh(block, rule, which[rows], own, own_norms, all_norms, values[rows])
+        kernel(
+            block, which[rows], own_norms, *[known[own] for known in rule.query_args],
+            all_norms, *rule.reference_args, values[rows],
+        )  # fmt: skip
         if norms[which[rows]].max() > FAR_OUT[norms.dtype]:  # products would cancel
             kernels.add_differences(block, which[rows], X, term)
             by_row[rows] = 0
@@ -643,7 +645,7 @@ def average(
 
     def visit(block: FloatArray, rows: slice, _: Any, *both: FloatArray) -> None:
         if plain:
-            both = _to_plain(block, *both)[1:]
+            both = to_plain(block, *both)[1:]
         kernels.normalize(block, *both, log_offsets, sums[rows])
         np.matmul(block, targets, out=means[rows])
 

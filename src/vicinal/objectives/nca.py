@@ -28,6 +28,7 @@ from vicinal.neighborhood import (
     perplexities,
     project,
     squared_votes,
+    with_plain_distances,
 )
 from vicinal.neighborhood.nearest import (
     NearestLists,
@@ -400,7 +401,9 @@ class PairObjective(ABC):
             counts = self.row_counts[self._order]
             masses = NeighborWeights.build(counts, self._mass_of_one, dtype)
             rule = (make or self._make_rule)(masses)
-            self._rules[dtype, make] = rule._replace(plain=self.plain)
+            self._rules[dtype, make] = (
+                with_plain_distances(rule) if self.plain else rule
+            )
         return self._rules[dtype, make]
 
 

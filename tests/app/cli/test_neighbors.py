@@ -2,10 +2,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 import pytest
 
 from tests.app.cli.conftest import assert_error_line, flowers, run, works
+from vicinal.app.models import column_shares, load, nearest_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,6 +84,40 @@ def test_one_row_and_its_nearest_are_called_by_name(folder: Path) -> None:
         *["neighbors", "m.st", data, "--query", "FLOWER-7", "--id", "id", *shown]
     )
     assert "…" not in out
+
+
+def test_why_names_the_columns_behind_a_distance(folder: Path) -> None:
+    table = pl.DataFrame(
+        {
+            "a": [0.0, 3.0, 0.0, 6.0] * 10,
+            "b": [float(i % 7) for i in range(40)],
+            "kind": ["u", "v", "w", "u"] * 10,
+            "class": ["x", "y"] * 20,
+        }
+    )
+    table.write_csv(folder / "t.csv")
+    works("fit", "t.csv", "--target", "class", "--method", "lda", "-o", "m.st")
+    out = works("neighbors", "m.st", "t.csv", "--query", "0", "-k", "30", "--why")
+    lines = [one for one in out.splitlines() if one.startswith("distance of row ")]
+    assert len(lines) == 30
+    far = lines[-1].partition(": ")[2]
+    shares = {
+        part.rsplit(" ", 2)[0]: part.rsplit(" ", 2)[1] for part in far.split(", ")
+    }
+    assert set(shares) <= {"a", "b", "kind"}  # columns, not their features
+    assert sum(map(int, shares.values())) == pytest.approx(100, abs=2)
+    outcome = run("neighbors", "m.st", "t.csv", "--why", "-o", "o.csv")
+    assert_error_line(outcome, "--why explains the neighbours of one row")
+
+
+def test_shares_of_columns_sum_to_the_distance(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    works("fit", data, "--target", "[bold]kind", "--method", "nca", "-o", "m.st")
+    model = load(folder / "m.st")
+    found = nearest_rows(model, str(data), 3, 9).learned
+    columns, shares = column_shares(model, str(data), 3, found.rows)
+    assert set(columns) <= set(pl.read_csv(data).columns)
+    np.testing.assert_allclose(shares.sum(axis=1), found.distances, atol=1e-10)
 
 
 def test_fewer_rows_than_were_asked_for_are_said(folder: Path) -> None:

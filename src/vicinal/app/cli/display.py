@@ -240,6 +240,33 @@ def print_neighbors(
         )
 
 
+def print_shares(
+    rows: list[str], columns: list[str], shares: Any, most: int = 4
+) -> None:
+    """Print which columns make up the distances of neighbours.
+
+    Parameters
+    ----------
+    rows : list of str
+        Names of the neighbours.
+    columns : list of str
+        Names of the columns.
+    shares : ndarray of shape (n_rows, n_columns)
+        From `vicinal.app.models.column_shares`.
+    most : int, default=4
+        Number of columns to name for each; those with the largest shares.
+    """
+    for row, own in zip(rows, shares, strict=True):
+        total = own.sum()
+        order = sorted(range(len(own)), key=lambda c: -abs(own[c]))[:most]
+        parts = [
+            f"{printable(columns[c])} {100 * own[c] / total:.0f} %"
+            for c in order
+            if total > 0 and abs(own[c]) > 0.005 * total
+        ]
+        typer.echo(f"distance of row {row}: {', '.join(parts) or 'none'}")
+
+
 def print_table(table: Any, limit: int = 200) -> None:
     """Print a table of neighbours, a line for each.
 

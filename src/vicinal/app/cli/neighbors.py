@@ -8,6 +8,7 @@ import typer
 from vicinal.app.cli import options
 from vicinal.app.cli.display import (
     print_neighbors,
+    print_shares,
     print_table,
     report_errors,
     score_line,
@@ -51,6 +52,12 @@ def neighbors(  # noqa: C901
             "--output", "-o", help="File to write: .csv, .tsv, .parquet or .arrow."
         ),
     ] = None,
+    why: Annotated[
+        bool,
+        typer.Option(
+            "--why", help="Of one row: the share of each column in the distances."
+        ),
+    ] = False,
     exact: Annotated[
         bool,
         typer.Option("--exact", help="No index, however many rows there are."),
@@ -96,8 +103,17 @@ def neighbors(  # noqa: C901
                 options.check_output_path(output, read, *TABLES)
             rows = _asked_rows(data, query, name)
             alone = rows is not None and len(rows) == 1
+            if why and (not alone or among or show or output):
+                raise ValueError(
+                    "--why explains the neighbours of one row of DATA: use it with one "
+                    "--query, and without --among, --show and --output."
+                )
             if alone and not (among or show or output):
                 found = models.nearest_rows(learned, data, rows[0], k)
+                if why:
+                    explained = models.column_shares(
+                        learned, data, rows[0], found.learned.rows
+                    )
                 near = {*found.euclidean.rows.tolist(), *found.learned.rows.tolist()}
                 called = (
                     models.names_of_rows(data, name, {*near, *rows}) if name else {}
@@ -126,6 +142,12 @@ def neighbors(  # noqa: C901
                 models.write_frame(table, output)
         if table is None:
             print_neighbors(found, learned, called)
+            if why:
+                near_rows = [
+                    printable(called.get(row) or row, None)
+                    for row in found.learned.rows.tolist()
+                ]
+                print_shares(near_rows, *explained)
             typer.echo(f"neighbours that vote in a prediction: {learned.vote or 3}")
             if (n := len(found.learned.rows)) < k:
                 others = counted(n, "other row")

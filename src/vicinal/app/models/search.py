@@ -202,6 +202,59 @@ def nearest_rows(
     return Neighborhoods(query, shown, found(euclidean), found(learned))
 
 
+def column_shares(
+    model: SavedModel, source: str, query: int, rows: IntArray
+) -> tuple[list[str], FloatArray]:
+    """Return the share of each column in the distances of a row to others.
+
+    With δ the scaled difference of two rows and A the map, the share of a feature c is
+    δ_c (AᵀA δ)_c / ‖A δ‖; a column has the sum of its features. The shares of a row sum
+    to its distance. A negative one brings the rows nearer to each other.
+
+    Parameters
+    ----------
+    model : SavedModel
+        The metric.
+    source : str
+        The table.
+    query : int
+        The number of the row, from 0.
+    rows : ndarray of int
+        Numbers of other rows.
+
+    Returns
+    -------
+    columns : list of str
+        The columns of the table.
+    shares : ndarray of shape (n_rows, n_columns)
+
+    See Also
+    --------
+    vicinal.app.models.nearest_rows : Finds the rows.
+
+    Examples
+    --------
+    >>> from vicinal.app.models import column_shares, learn, nearest_rows
+    >>> from vicinal.app.tables.prepared import prepare
+    >>> model = learn(prepare("iris"), "lda")
+    >>> found = nearest_rows(model, "iris", 0, 3).learned
+    >>> columns, shares = column_shares(model, "iris", 0, found.rows)
+    >>> bool(abs(shares.sum(axis=1) - found.distances).max() < 1e-10)
+    True
+    """
+    asked = [query, *rows.tolist()]
+    points = _read_queries(model.prepare, open_source(source), asked, None)[0]
+    gaps = (points[:1] - points[1:]).astype(np.float64)
+    A = model.components.astype(np.float64)
+    mapped = gaps @ A.T
+    distances = np.linalg.norm(mapped, axis=1, keepdims=True)
+    of_features = gaps * (mapped @ A) / np.where(distances > 0, distances, 1)
+    owners = model.columns.owners
+    columns = list(dict.fromkeys(owners))
+    indicators = np.array([[one == column for column in columns] for one in owners])
+    return columns, of_features @ indicators
+
+
 def neighbor_table(
     model: SavedModel | VectorMap,
     source: str,

@@ -344,6 +344,20 @@ class Columns:
                 found.append(name)
         return found
 
+    @property
+    def owners(self) -> list[str]:
+        """Column of the table of each column of the result of `encode`."""
+        found: list[str] = []
+        for decision in self.decisions:
+            name, n = decision.column, int(decision.kept)
+            if decision.kind == "vector":
+                n = self.lengths[name]
+            elif decision.kind == "category":
+                n_values = len(self.categories[name])
+                n = 1 if n_values == 2 else n_values
+            found += [name] * n
+        return found
+
     def encode(self, frame: pl.DataFrame) -> FloatArray:
         """Convert rows to numbers.
 
