@@ -72,8 +72,9 @@ FAMILIES = [
     Family(
         "adapters",
         "Adapters of embeddings",
-        "Maps of queries and documents, learned from relevance; files, and indexes "
-        "for nearest neighbor search. The guide is :doc:`/adapters`.",
+        "Maps of queries and documents, learned from relevance; maps between models; "
+        "files, and indexes for nearest neighbor search. The guide is "
+        ":doc:`/adapters`.",
         "vicinal.adapters.* vicinal.neighbors.*",
     ),
     Family(

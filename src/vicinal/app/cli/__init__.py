@@ -50,7 +50,7 @@ def build_app() -> "typer.Typer":
     """
     import typer
 
-    from vicinal.app.cli import adapt, compare, fit, neighbors
+    from vicinal.app.cli import adapt, bridge, compare, fit, neighbors
 
     # The long traceback of a bug shows more without a frame drawn around it.
     app = typer.Typer(
@@ -98,6 +98,7 @@ def build_app() -> "typer.Typer":
         neighbors.neighbors,
         neighbors.predict,
         adapt.adapt,
+        bridge.bridge,
         datasets,
     ):
         app.command()(command)

@@ -18,7 +18,7 @@ from vicinal.app.cli.display import (
 from vicinal.app.tables.names import TABLES, counted, listed, printable
 
 if TYPE_CHECKING:
-    from vicinal.adapters import RetrievalAdapter
+    from vicinal.adapters import EmbeddingBridge, RetrievalAdapter
     from vicinal.app.models import Recall, SavedModel
 
 
@@ -79,6 +79,11 @@ def neighbors(  # noqa: C901
 
             learned: Any = _load(model)
             documents = None
+            if hasattr(learned, "inverse_transform"):
+                raise ValueError(
+                    f"{model.name} is a bridge: map new vectors by `vicinal "
+                    "transform`, and look them up in the index of the old ones."
+                )
             if not isinstance(learned, models.SavedModel):
                 if among is None:
                     raise ValueError(
@@ -247,15 +252,15 @@ def predict(
             )
 
 
-def _load(model: Path) -> "SavedModel | RetrievalAdapter":
+def _load(model: Path) -> "SavedModel | RetrievalAdapter | EmbeddingBridge":
     from vicinal.app.models import AdapterFileError, load
 
     try:
         return load(model)
     except AdapterFileError:
-        from vicinal.adapters import load_adapter
+        from vicinal import persistence
 
-        return load_adapter(model)
+        return persistence.load(model)
 
 
 def _asked_rows(data: str, query: list[str] | None, name: str | None) -> Any:
@@ -311,6 +316,14 @@ def transform(
                     "a table, which knows its columns."
                 )
             stem, d = learned.stem, len(learned.components)
+        elif hasattr(learned, "inverse_transform"):
+            if role is not None:
+                raise ValueError(
+                    f"--as is for adapters, and {model.name} is a bridge, which maps "
+                    "vectors of the new model."
+                )
+            stem, d = "old", len(learned.coef_)
+            learned = VectorMap(learned.transform, drop or [], stem)
         elif role is None:
             raise ValueError(
                 f"{model.name} is an adapter: say whether to map --as queries or --as "

@@ -381,9 +381,14 @@ def load(path: str | os.PathLike[str]) -> SavedModel:
     >>> model.method, model.components.shape
     ('lda', (2, 13))
     """
-    from vicinal.adapters import RetrievalAdapter
+    from vicinal.adapters import EmbeddingBridge, RetrievalAdapter
 
     model = persistence.load(path)
+    if isinstance(model, EmbeddingBridge):
+        raise persistence.AdapterFileError(
+            f"{Path(path).name} is a bridge that `vicinal bridge` wrote, no model of a "
+            "table: `vicinal transform` maps vectors with it, vicinal.load reads it."
+        )
     if isinstance(model, RetrievalAdapter):
         raise persistence.AdapterFileError(
             f"{Path(path).name} is an adapter that `vicinal adapt` wrote, no model of "

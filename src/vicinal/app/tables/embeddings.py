@@ -43,6 +43,8 @@ class Embeddings:
         Which columns these are, and which are not looked at, for a person.
     all_columns : tuple of str
         The names of all there are.
+    has_ids : bool
+        Whether a column has the ids.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Embeddings:
     texts: list[str] | None
     columns: str = ""
     all_columns: tuple[str, ...] = ()
+    has_ids: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,6 +168,7 @@ def read_embeddings(
         None if text is None else as_texts(frame.get_column(text)),
         _columns_line(parts, every),
         tuple(every),
+        named is not None,
     )
 
 
