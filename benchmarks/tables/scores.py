@@ -96,7 +96,7 @@ def run(
                     continue
                 try:
                     new = _run(name, model, table, split) | {"commit": commit}
-                except Exception as error:  # noqa: BLE001
+                except Exception as error:  # noqa: BLE001  any library's
                     # What one model cannot take shall not end a night's run.
                     print(f"{table.name}, {name}: {error!r}", flush=True)
                     break

@@ -307,6 +307,13 @@ def test_learned_gower_distance() -> None:
         _ = TableNCAClassifier(**FEW).fit(frame, y).column_weights_
 
 
+def test_options_without_effect_are_warned_of() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = TableNCAClassifier(8, form="diagonal", max_iter=2)
+    with pytest.warns(UserWarning, match="n_components has no effect"):
+        model.fit(X, y)
+
+
 def test_warm_start_continues() -> None:
     X, y = load_iris(return_X_y=True)
     model = TableNCAClassifier(4, max_iter=2, warm_start=True, random_state=0)

@@ -49,6 +49,7 @@ from vicinal.base.metric import (
     check_sample_weight,
     encoded,
     unchanged_on_error,
+    warn_caller,
 )
 from vicinal.maps import Additive, ColumnWeights, project_columns
 from vicinal.neighborhood import (
@@ -58,7 +59,8 @@ from vicinal.neighborhood import (
     single_threaded_blas,
 )
 
-# Coordinates of a point with form="diagonal": 32 MB for a block of 1,000 rows.
+# With form="diagonal", a point has a coordinate for each category, and the points of
+# the training rows are kept.
 MAX_LEVELS = 4096
 
 
@@ -159,8 +161,8 @@ class TableNCA(
     form : {"additive", "diagonal"}, default="additive"
         "diagonal" learns one weight for each column instead of a curve: a Gower
         distance, d² = Σ_c w_c² δ_c² with δ_c the difference of two numbers in robust
-        standard deviations, or 1 for different categories. The first three parameters
-        about curves then have no effect.
+        standard deviations, or 1 for different categories. `n_components`,
+        `n_frequencies` and `frequency_scale` then have no effect.
     n_frequencies : int, default=4
         Waves of each number; 0 learns a linear map.
     frequency_scale : float, default=2.0
@@ -300,6 +302,10 @@ class TableNCA(
         self
         """
         with unchanged_on_error(self), single_threaded_blas():
+            of_curves = "n_components", "n_frequencies", "frequency_scale"
+            unused = [k for k in of_curves if getattr(self, k) != getattr(TableNCA, k)]
+            if self.form == "diagonal" and unused:
+                warn_caller(f"{unused[0]} has no effect with form='diagonal'.")
             before = self._members if self.warm_start and self._is_fitted() else []
             table = check_table(self, X, reset=not before)
             labels = self._check_labels(table, y)
