@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
-from scipy.special import logsumexp
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.selection import hold_out
 from vicinal.maps import Additive, ColumnWeights, Map
+from vicinal.neighborhood import NeighborWeights, average, effective_n_threads
 from vicinal.objectives import MinibatchSampler, NCAObjective, TargetObjective
 from vicinal.objectives.nca import PairObjective, sample_indices
 from vicinal.optimize import Stochastic, typical_entry
@@ -85,6 +84,8 @@ class Judge:
         The map.
     rng : Generator
         Draws the rows.
+    n_jobs : int or None
+        Number of threads.
     """
 
     def __init__(
@@ -94,32 +95,34 @@ class Judge:
         held: IntArray,
         form: Map,
         rng: np.random.Generator,
+        n_jobs: int | None,
     ) -> None:
         learned = learned[sample_indices(rng, len(learned), MAX_REFERENCES)]
         held = held[sample_indices(rng, len(held), MAX_JUDGES)]
-        self._form, self._rows = form, rows
-        self._learned, self._held = learned, held
-        self._log_weights = np.log(rows.weights[learned])
+        self._form, self._n_threads = form, effective_n_threads(n_jobs)
+        self._learned, self._held = rows.X[learned], rows.X[held]
+        weights = rows.weights[learned]
+        self._weights = NeighborWeights.build(
+            weights, np.ones_like(weights), rows.X.dtype
+        )
+        self._targets, self._truth = rows.targets[learned], rows.targets[held]
+        self._of_numbers, self._held_weights = rows.codes is None, rows.weights[held]
 
-    def distances(self, parameters: FloatArray) -> FloatArray:
-        """Return the distances of the held-out rows to the others."""
-        points = [
-            self._form.project(self._rows.X[own], parameters.astype(np.float32))
-            for own in (self._held, self._learned)
-        ]
-        return cdist(*points)
-
-    def loss(self, distances: FloatArray, temperature: float = 1.0) -> float:
+    def loss(self, parameters: FloatArray) -> float:
         """Return the mean log loss or squared error."""
-        logs = self._log_weights - distances / temperature
-        logs -= logsumexp(logs, axis=1, keepdims=True)
-        votes = np.exp(logs) @ self._rows.targets[self._learned]
-        truth = self._rows.targets[self._held]
-        if self._rows.codes is None:
-            losses = np.square(votes - truth)[:, 0]
+        queries, points = (
+            self._form.project(X, parameters.astype(X.dtype), self._n_threads)
+            for X in (self._held, self._learned)
+        )
+        votes = average(
+            *(queries, points, self._targets, self._weights, self._n_threads),
+            plain=True,
+        ).astype(np.float64)
+        if self._of_numbers:
+            losses = np.square(votes - self._truth)[:, 0]
         else:  # bounded, so that no single row dominates
-            losses = -np.log(np.maximum((votes * truth).sum(axis=1), 1e-4))
-        return float(np.average(losses, weights=self._rows.weights[self._held]))
+            losses = -np.log(np.maximum((votes * self._truth).sum(axis=1), 1e-4))
+        return float(np.average(losses, weights=self._held_weights))
 
 
 def train(
@@ -163,9 +166,9 @@ def train(
     keys = rows.targets[:, 0] if rows.codes is None else rows.codes
     held = hold_out(keys, est.validation_fraction, rng)
     learned = np.setdiff1d(np.arange(n), held)
-    judge = Judge(rows, learned, held, form, rng) if len(held) else None
+    judge = Judge(rows, learned, held, form, rng, est.n_jobs) if len(held) else None
     best, best_iteration = start, 0
-    best_loss = np.inf if judge is None else judge.loss(judge.distances(start))
+    best_loss = np.inf if judge is None else judge.loss(start)
 
     def watch(parameters: FloatArray, curve: list[float]) -> bool:
         nonlocal best, best_loss, best_iteration
@@ -173,7 +176,7 @@ def train(
         reached = parameters * basis
         loss = -float(iteration)  # without held-out rows, the last is the best
         if judge is not None:
-            loss = judge.loss(judge.distances(reached))
+            loss = judge.loss(reached)
         if loss < best_loss:
             best, best_loss, best_iteration = reached, loss, iteration
         stop = on_iteration(reached, curve)
@@ -189,10 +192,8 @@ def train(
     solver = Stochastic(est.max_iter, seed, est._steps, first_step)
     curve = solver.maximize(batches, start / basis, watch).curve
     if judge is not None:
-        distances = judge.distances(best)
-        temperatures = np.geomspace(0.5, 2, 13)
-        losses = [judge.loss(distances, one) for one in temperatures]
-        best = form.scaled(best, 1 / temperatures[int(np.argmin(losses))])
+        scaled = [form.scaled(best, 1 / t) for t in np.geomspace(0.5, 2, 13)]
+        best = min(scaled, key=judge.loss)
     return best, curve
 
 
