@@ -19,6 +19,7 @@ from benchmarks.papers import (
     nca_penalty,
     nca_small,
     nca_starts,
+    outliers,
     thesis_figure_3_2,
     thesis_figure_3_3,
     thesis_figure_3_4,
@@ -54,6 +55,7 @@ EXPERIMENTS = {
         ldg_figure_5,
         ldg_mnist,
         defaults_ranked,
+        outliers,
     )
 }
 """Every experiment, in the papers' order."""
