@@ -54,13 +54,14 @@ PYOD = {
 def cases(scope: Scope) -> list[Case]:
     """Return detector, setting and table of each run, table by table."""
     detectors = list(OURS) if scope.quick else [*OURS, *PYOD]
-    names = ["breast_cancer"] if scope.quick else sorted(_files(), key=str.lower)
+    names = ["breast_cancer"] if scope.quick else table_names()
     return [(of, s, name) for name in names for s in SETTINGS for of in detectors]
 
 
-def _files() -> dict[str, Path]:
-    folder = Path(os.environ["VICINAL_DATA"], "outliers")
-    return {path.stem: path for path in folder.glob("*.npz")}
+def table_names() -> list[str]:
+    """Return the names of the tables in the folder outliers of VICINAL_DATA."""
+    paths = Path(os.environ.get("VICINAL_DATA", ""), "outliers").glob("*.npz")
+    return sorted((path.stem for path in paths), key=str.lower)
 
 
 def rows_of(name: str) -> tuple[FloatArray, FloatArray]:
@@ -70,7 +71,7 @@ def rows_of(name: str) -> tuple[FloatArray, FloatArray]:
         X, y = data.X, data.y == "malignant"
         kept = ~y | (np.cumsum(y) <= 20)
         return X[kept], y[kept]
-    data = read_npz(_files()[name])
+    data = read_npz(Path(os.environ["VICINAL_DATA"], "outliers", f"{name}.npz"))
     X, y = data.X.astype(np.float64), np.asarray(data.y) == 1
     drawn = np.random.default_rng(0).permutation(len(X))[:MOST_ROWS]
     return X[drawn], y[drawn]
@@ -90,6 +91,7 @@ def run(detector: str, setting: str, name: str) -> Outcome:
         warnings.simplefilter("ignore", ConvergenceWarning)
         score = our_scores if detector in OURS else pyod_scores
         odd = score(detector, scaler.transform(X[train]), scaler.transform(X[test]))
+    odd = np.nan_to_num(odd)  # a density of 0 gives an infinite score
     seconds = time.process_time() - began
     return {
         "auc": float(roc_auc_score(y[test], odd)),
@@ -147,7 +149,7 @@ def show(results: Results) -> Page:
                         mean_and_error(places[key][detector]),
                     )
                 ),
-                f"{np.median(_values(results, 'seconds', detector, setting)):.2f}",
+                f"{np.median(results.values('seconds', detector, setting)):.2f}",
             ]
             for detector in places["auc"]
         ]
@@ -172,10 +174,6 @@ def _scores(results: Results, key: str, setting: str) -> Scores:
             value = results.outcomes[detector, of, name][key]
             found.setdefault(str(name), {})[str(detector)] = 100 * value
     return found
-
-
-def _values(results: Results, key: str, detector: str, setting: str) -> FloatArray:
-    return results.values(key, detector, setting)
 
 
 EXPERIMENT = Experiment(
