@@ -1,7 +1,9 @@
 """The papers' tables and figures by name; each is a module of this package."""
 
 from benchmarks.papers import (
+    constraints,
     defaults_ranked,
+    label_errors,
     lca_densities,
     lca_figure_1,
     lca_figure_3,
@@ -56,6 +58,8 @@ EXPERIMENTS = {
         ldg_mnist,
         defaults_ranked,
         outliers,
+        label_errors,
+        constraints,
     )
 }
 """Every experiment, in the papers' order."""
