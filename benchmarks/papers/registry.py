@@ -2,6 +2,7 @@
 
 from benchmarks.papers import (
     constraints,
+    intents,
     defaults_ranked,
     label_errors,
     lca_densities,
@@ -60,6 +61,7 @@ EXPERIMENTS = {
         outliers,
         label_errors,
         constraints,
+        intents,
     )
 }
 """Every experiment, in the papers' order."""
