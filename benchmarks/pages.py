@@ -60,7 +60,14 @@ python -m benchmarks.pages                                        # write this p
 python -m benchmarks.speed compare OLD.json NEW.json              # what got slower?
 ```
 
-README's table is made from the same files.
+README's table is made from the same files. How to get the data of all benchmarks:
+[data](data.md).
+
+```{toctree}
+:hidden:
+
+data
+```
 """
 _NOTHING = """
 No results are stored yet: the first command below makes some. Figures that were

@@ -111,7 +111,8 @@ def answers(
 
 def show(results: Results) -> Page:
     """Return a table for each number of questions."""
-    methods = dict.fromkeys(key.rpartition(", ")[0] for key in results.keys())
+    measured = results.keys()
+    methods = dict.fromkeys(key.rpartition(", ")[0] for key in measured)
     parts = []
     for name, size in results.heads(2):
         rows = [

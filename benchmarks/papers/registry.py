@@ -2,8 +2,8 @@
 
 from benchmarks.papers import (
     constraints,
-    intents,
     defaults_ranked,
+    intents,
     label_errors,
     lca_densities,
     lca_figure_1,
