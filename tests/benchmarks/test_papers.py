@@ -26,6 +26,7 @@ LONG = {
     "lca-figure-3",
     "lca-figure-4",
     "lca-figure-5",
+    "label-errors",
     "lca-densities",
     "ldg-figure-5",
     "nca-figure-1",
@@ -328,6 +329,8 @@ STORED = [name for name in EXPERIMENTS if (PAGES / f"{name}.json").exists()]
     ],
 )
 def test_a_cheap_cell_of_every_page_comes_out_again(name: str) -> None:
+    for package in EXPERIMENTS[name].packages:
+        pytest.importorskip(package)
     case, stored, _ = cheapest(name)
     found = EXPERIMENTS[name].run(*case)
     measured = ("seconds", "MB")  # by a clock, or of the machine
