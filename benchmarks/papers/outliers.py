@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
@@ -65,11 +66,11 @@ def _narrow_first() -> list[str]:
     return sorted(widths, key=lambda name: (widths[name], name))
 
 
-def rows_of(name: str) -> tuple[FloatArray, FloatArray]:
+def rows_of(name: str) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Return a table's rows, at most `MOST_ROWS` drawn at random, and its outliers."""
     if name == "breast_cancer":
         data = load(name)
-        X, y = data.X, data.y == "malignant"
+        X, y = data.X, np.asarray(data.y == "malignant")
         kept = ~y | (np.cumsum(y) <= 20)
         return X[kept], y[kept]
     data = read_npz(Path(os.environ["VICINAL_DATA"], "outliers", f"{name}.npz"))
