@@ -1,4 +1,4 @@
-"""Tables and numbers of the documentation that are taken from the papers' pages.
+"""Tables and numbers of the documentation that are taken from the benchmarks' pages.
 
 ``python -m benchmarks.papers.documents`` writes them anew. Such a piece stands between
 ``<!-- made: NAME ARGUMENTS -->`` and ``<!-- end -->``, with a name of `PIECES`. Nothing
@@ -191,6 +191,27 @@ def table_of(page: str, which: str = "1") -> str:
     return str(tables[int(which) - 1]).strip()
 
 
+def cell(page: str, row: str, column: str) -> str:
+    """Return a cell of a table of another page of the documentation.
+
+    Parameters
+    ----------
+    page : str
+        The page, from the folder of the documentation on.
+    row : str
+        How the row begins; cells are separated by " | ".
+    column : str
+        The head of the column.
+    """
+    head: list[str] = []
+    for line in (DOCS / page).read_text(encoding="utf-8").splitlines():
+        cells = [one.strip() for one in line.split("|")[1:-1]]
+        head = (head or cells) if cells else []
+        if line.startswith(f"| {row} |") and column in head:
+            return cells[head.index(column)]
+    raise ValueError(f"{page} has no {row!r} with {column!r}.")
+
+
 def data_table() -> str:
     """Return the manifest of the benchmarks' data."""
     entries = json.loads(MANIFEST.read_text(encoding="utf-8"))
@@ -225,6 +246,7 @@ def ranks() -> str:
 
 
 PIECES: dict[str, Callable[..., str]] = {
+    "cell": cell,
     "data": data_table,
     "gain": gain,
     "gain-of": gain_of,
