@@ -170,6 +170,7 @@ def release(session: nox.Session) -> None:
         _tool(session, "twine", "check", "--strict", str(wheel), str(sdist))
         _tool(session, "check_wheel_contents", str(wheel))
         _check_description(session, wheel)
+        _render_recipe(session, away / "recipe")
         with session.chdir(away):
             for built in (wheel, sdist):
                 _use(session, built, away / built.name.replace(".", "_"))
@@ -183,6 +184,16 @@ def _check_description(session: nox.Session, wheel: Path) -> None:
     found = re.findall(r'(?:\]\(|src="|href=")(?![a-z]+:|#)[^)"\s]+', text)
     if found or "before.png" not in text:
         session.error(f"The description's links need the repository: {found}")
+
+
+def _render_recipe(session: nox.Session, environment: Path) -> None:
+    """Render the conda recipe, which checks every key and version in it."""
+    session.run(sys.executable, "-m", "venv", str(environment))
+    python = str(environment / "bin" / "python")
+    session.run(python, "-m", "pip", "install", "-q", "py-rattler-build>=0.70")
+    recipe = str(HERE / "recipe" / "recipe.yaml")
+    check = "import rattler_build as r, sys; r.Stage0Recipe.from_file(sys.argv[1])"
+    session.run(python, "-c", f"{check}.render()", recipe)
 
 
 def _use(session: nox.Session, built: Path, environment: Path) -> None:

@@ -43,7 +43,7 @@ def test_the_first_snippet_prints_what_it_says(
     exec(snippet, {})  # noqa: S102
     printed = capsys.readouterr().out.splitlines()
     said = [line[2:] for line in snippet.splitlines() if line.startswith("# ")]
-    assert len(printed) == len(said) == 2
+    assert len(printed) == len(said) == 4
     for one, other in zip(printed, said, strict=True):
         assert other.startswith(one)
 

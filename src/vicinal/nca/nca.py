@@ -239,6 +239,8 @@ default=False
 
     Notes
     -----
+    The :doc:`guide </nca>` groups the parameters by question.
+
     Cost: O(n²d + nDd) for each evaluation, in blocks of rows, with memory linear in
     the size of the data; 1 to 2 evaluations per iteration. The cost of a stochastic
     step does not depend on n.
