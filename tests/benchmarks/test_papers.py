@@ -289,6 +289,21 @@ def test_marked_pieces_are_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
         documents.made("<!-- made: unknown --><!-- end -->")
 
 
+def test_cells_are_found_by_row_and_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "DOCS", tmp_path)
+    text = (
+        "| | a |\n|---|---|\n| x | 1 |\n\n| | n | a |\n|---|---|---|\n| x | 5 | 2 |\n"
+    )
+    (tmp_path / "page.md").write_text(text, encoding="utf-8")
+    assert documents.cell("page.md", "x", "a") == "1"
+    assert documents.cell("page.md", "x | 5", "a") == "2"
+    assert documents.cell("page.md", "x", "n") == "5"
+    with pytest.raises(ValueError, match="has no 'y'"):
+        documents.cell("page.md", "y", "a")
+
+
 def test_documentation_has_the_numbers_of_the_pages() -> None:
     assert documents.main(check=True) == []
 
