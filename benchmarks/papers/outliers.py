@@ -191,8 +191,8 @@ detectors have their defaults; LCA's scores are negative log-densities. Learned 
 rows: without labels, and all rows are scored, in LCA each by the density of the others.
 Learned from normal rows: every other normal row is learned from, and the other rows are
 scored. ± a standard error over tables. MCD is a robust Gaussian, GMM has PyOD's default
-of one component, and KDE its default bandwidth. PyOD's PCA has only infinite scores if a direction does not vary,
-which counts as a ROC-AUC of 50 %.
+of one component, and KDE its default bandwidth. PyOD's PCA has only infinite scores if
+a direction does not vary, which counts as a ROC-AUC of 50 %.
 """,
     cases=cases,
     run=run,
