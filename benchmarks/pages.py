@@ -40,7 +40,7 @@ The peer is `NeighborhoodComponentsAnalysis`. An *evaluation* is one value and g
 of the objective, a *fit* a whole fit with the defaults. `NCAClassifier` has no
 counterpart: it chooses its start and penalty on held-out rows, and its row shows what
 that costs beside one plain fit. More sizes and whole fits are in
-[What things cost](../internals/cost.md#beside-scikit-learns-nca).
+[Time and memory](../internals/cost.md#beside-scikit-learns-nca).
 """
 _OTHERS = """
 ## Beside something that costs about the same
@@ -57,10 +57,17 @@ _REFRESH = """
 ```sh
 python -m benchmarks.speed all --json docs/benchmarks/NAME.json   # measure and store
 python -m benchmarks.pages                                        # write this page
-python -m benchmarks.speed compare OLD.json NEW.json              # what got slower?
+python -m benchmarks.speed compare OLD.json NEW.json              # slower than before?
 ```
 
-README's table is made from the same files.
+README's table is made from the same files. How to get the data of all benchmarks:
+[data](data.md).
+
+```{toctree}
+:hidden:
+
+data
+```
 """
 _NOTHING = """
 No results are stored yet: the first command below makes some. Figures that were

@@ -1,4 +1,4 @@
-"""Tables and numbers of the documentation that are taken from the papers' pages.
+"""Tables and numbers of the documentation that are taken from the benchmarks' pages.
 
 ``python -m benchmarks.papers.documents`` writes them anew. Such a piece stands between
 ``<!-- made: NAME ARGUMENTS -->`` and ``<!-- end -->``, with a name of `PIECES`. Nothing
@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from benchmarks.data import MANIFEST
 from benchmarks.papers.experiment import Case, Outcome, Results, mean_and_error
 from benchmarks.papers.ranks import by_defaults, by_papers_rules, ranked_table
 from benchmarks.papers.registry import EXPERIMENTS
@@ -190,6 +191,43 @@ def table_of(page: str, which: str = "1") -> str:
     return str(tables[int(which) - 1]).strip()
 
 
+def cell(page: str, row: str, column: str) -> str:
+    """Return a cell of a table of another page of the documentation.
+
+    Parameters
+    ----------
+    page : str
+        The page, from the folder of the documentation on.
+    row : str
+        How the row begins; cells are separated by " | ".
+    column : str
+        The head of the column.
+    """
+    head: list[str] = []
+    for line in (DOCS / page).read_text(encoding="utf-8").splitlines():
+        cells = [one.strip() for one in line.split("|")[1:-1]]
+        head = (head or cells) if cells else []
+        if line.startswith(f"| {row} |") and column in head:
+            return cells[head.index(column)]
+    raise ValueError(f"{page} has no {row!r} with {column!r}.")
+
+
+def data_table() -> str:
+    """Return the manifest of the benchmarks' data."""
+    entries = json.loads(MANIFEST.read_text(encoding="utf-8"))
+    rows = [
+        [
+            f"`{name}`",
+            one["size"],
+            one["source"],
+            str(one.get("openml", "")),
+            f"`{one['sha256'][:8]}`",
+        ]
+        for name, one in entries.items()
+    ]
+    return table(["file", "rows × columns", "source", "number", "checksum"], rows)
+
+
 def ranks() -> str:
     """Return how all methods rank, by their defaults and by the LDG paper's rules."""
     defaults = by_defaults(stored("defaults-ranked"))
@@ -208,6 +246,8 @@ def ranks() -> str:
 
 
 PIECES: dict[str, Callable[..., str]] = {
+    "cell": cell,
+    "data": data_table,
     "gain": gain,
     "gain-of": gain_of,
     "less": less,
@@ -243,7 +283,7 @@ def made(text: str) -> str:
 def main(*, check: bool = False, docs: Path = DOCS) -> list[Path]:
     """Write all pieces, or with check only return the files that are not up to date."""
     stale = []
-    for path in sorted([*docs.glob("*.md"), *docs.glob("papers/index.md")]):
+    for path in sorted([*docs.glob("*.md"), *docs.glob("*/*.md")]):
         text = path.read_text(encoding="utf-8")
         if (new := made(text)) != text:
             stale.append(path)

@@ -114,6 +114,8 @@ class Experiment:
         From the `Results` to the page.
     needs : tuple of str
         The data sets, for a first word when one is missing.
+    packages : tuple of str
+        Other packages that are compared, whose versions are stored.
     """
 
     name: str
@@ -123,6 +125,7 @@ class Experiment:
     run: Callable[..., Outcome]
     show: Callable[[Results], Page]
     needs: tuple[str, ...] = field(default=())
+    packages: tuple[str, ...] = field(default=())
 
 
 def mean_and_error(values: Any, digits: int = 1, factor: float = 1.0) -> str:

@@ -1,7 +1,10 @@
 """The papers' tables and figures by name; each is a module of this package."""
 
 from benchmarks.papers import (
+    constraints,
     defaults_ranked,
+    intents,
+    label_errors,
     lca_densities,
     lca_figure_1,
     lca_figure_3,
@@ -19,6 +22,7 @@ from benchmarks.papers import (
     nca_penalty,
     nca_small,
     nca_starts,
+    outliers,
     thesis_figure_3_2,
     thesis_figure_3_3,
     thesis_figure_3_4,
@@ -54,6 +58,10 @@ EXPERIMENTS = {
         ldg_figure_5,
         ldg_mnist,
         defaults_ranked,
+        outliers,
+        label_errors,
+        constraints,
+        intents,
     )
 }
 """Every experiment, in the papers' order."""

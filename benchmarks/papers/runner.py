@@ -204,7 +204,8 @@ def _begin(experiment: Experiment, scope: Scope) -> dict[str, Any]:
         "command": f"python -m benchmarks.papers {experiment.name}{options}",
         "date": datetime.now(UTC).date().isoformat(),
         "versions": {"python": platform.python_version()}
-        | {name: version(name) for name in _PACKAGES},
+        | {name: version(name) for name in _PACKAGES}
+        | {name: version(name) for name in experiment.packages if not scope.quick},
         "machine": f"{os.cpu_count()} cores",
         "runs": [],
     }

@@ -37,7 +37,7 @@ TREE = {
         Leaf("a map for here", "TransferLDG"),
     ],
     "no labels": [
-        Leaf("a density, or outliers", "LCA"),
+        Leaf("a density, or new outliers", "LCA"),
         Leaf("few directions among much noise", "LCAGauss"),
         Leaf("clusters, how many is not known", "ModeClustering"),
     ],
