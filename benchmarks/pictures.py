@@ -231,7 +231,7 @@ def summary(done: list[dict[str, Any]]) -> str:
         ("place", 1, 2),
     ):
         cells = factor * maps.pivot_table(name, "table", "model", "mean")
-        errors = factor * maps.pivot_table(name, "table", "model", "sem")
+        errors = factor * maps.pivot_table(name, "table", "model", "sem", dropna=False)
         order = [one for one in MODELS if one in cells]
         lines += [f"\n{name}\n", "| table | " + " | ".join(order) + " |"]
         lines += ["|---" * (len(order) + 1) + "|"]

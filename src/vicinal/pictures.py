@@ -214,7 +214,8 @@ def start_of(
     """Return the first principal components, the first with unit deviation."""
     d = min(n_components, *points.shape)
     solver = "covariance_eigh" if points.shape[1] <= 1000 else "randomized"
-    found = PCA(d, svd_solver=solver, random_state=rng).fit_transform(points)
+    with np.errstate(invalid="ignore"):  # points that are all equal
+        found = PCA(d, svd_solver=solver, random_state=rng).fit_transform(points)
     found /= found[:, 0].std() or 1.0
     return np.pad(found, ((0, 0), (0, n_components - d)))
 
@@ -379,7 +380,7 @@ class SupervisedMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         with unchanged_on_error(self):
             rows = self._check_rows(X, reset=True)
-            n = _n_rows(rows)
+            n = rows.shape[0]
             target, classes = None, None
             if y is not None:
                 target, classes = _check_target(y, n)
@@ -569,7 +570,6 @@ class SupervisedMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.metric == "auto"
-        tags.input_tags.categorical = self.metric == "auto"
         return tags
 
     @property
@@ -636,10 +636,6 @@ def _quietly(function: Any, *arguments: Any, **options: Any) -> Any:
     with catch_warnings():
         simplefilter("ignore")
         return function(*arguments, **options)
-
-
-def _n_rows(X: Any) -> int:
-    return int(X.shape[0])
 
 
 def _check_target(y: ArrayLike, n: int) -> tuple[Any, NDArray[Any] | None]:

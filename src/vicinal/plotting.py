@@ -308,11 +308,15 @@ class MapDisplay(Display):
         import_extra("matplotlib", "plot")
         from matplotlib import pyplot as plt
 
-        pictures = [self.points] if self.held_out is None else [self.points, self.held_out]
+        pictures = (
+            [self.points] if self.held_out is None else [self.points, self.held_out]
+        )
         size = {"figsize": (6 * len(pictures), 5), "layout": "constrained"}
         self.figure_, axes = plt.subplots(1, len(pictures), squeeze=False, **size)
         self.ax_ = axes[0]
-        rows = np.sort(np.random.RandomState(0).permutation(len(self.points))[:max_rows])
+        rows = np.sort(
+            np.random.RandomState(0).permutation(len(self.points))[:max_rows]
+        )
         for ax, points, title in zip(self.ax_, pictures, self.titles, strict=False):
             shown = rows[np.isfinite(points[rows]).all(axis=1)]
             y = None if self.y is None else self.y[shown]
