@@ -269,12 +269,12 @@ def test_a_metric_may_be_a_pipeline() -> None:
 
 
 def test_one_class_is_refused() -> None:
-    with pytest.raises(ValueError, match="one class only, 0.*Leave y out"):
+    with pytest.raises(ValueError, match=r"one class only, 0.*Leave y out"):
         SupervisedMap().fit(X, np.zeros(150, dtype=int))
 
 
 def test_more_classes_than_a_third_of_the_rows_are_refused() -> None:
-    with pytest.raises(ValueError, match="75 classes in 150 rows.*convert it to float"):
+    with pytest.raises(ValueError, match=r"75 classes in 150 rows.*to float"):
         SupervisedMap().fit(X, np.arange(150) // 2)
 
 

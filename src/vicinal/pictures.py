@@ -36,7 +36,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal._typing import FLOATS, FloatArray
 from vicinal.additive import TableNCA, TableNCARegressor
 from vicinal.base.columns import categorical_columns, is_frame
 from vicinal.base.metric import unchanged_on_error, validate_data, warn_caller
@@ -646,7 +646,7 @@ def _check_target(y: ArrayLike, n: int) -> tuple[Any, NDArray[Any] | None]:
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) == 1:
         raise ValueError(
-            f"y has one class only, {classes[0]!r}. Leave y out to draw the rows "
+            f"y has one class only, {classes[0]}. Leave y out to draw the rows "
             "without labels."
         )
     many = len(classes) > n / 3
