@@ -242,9 +242,9 @@ def test_tables_are_taken_as_they_are() -> None:
     found = SupervisedMap(cv=2, random_state=0).fit(frame, codes)
     assert found.score_ > 0.95
     assert found.transform(frame[:3]).shape == (3, 2)
-    with pytest.raises(ValueError, match="Without labels, X must be numbers"):
+    with pytest.raises(ValueError, match="X must be numbers"):
         SupervisedMap().fit(frame)
-    with pytest.raises(ValueError, match="Without labels, X must be numbers"):
+    with pytest.raises(ValueError, match="X must be numbers"):
         SupervisedMap("passthrough").fit(frame, codes)
 
 
@@ -252,7 +252,7 @@ def test_many_columns_are_shortened_first() -> None:
     rng = np.random.default_rng(0)
     wide = np.column_stack([WINE, 0.1 * rng.normal(size=(178, 200))])
     found = SupervisedMap(cv=None, random_state=0).fit(wide, GRAPES)
-    assert found.metric_[0].n_components_ == 100
+    assert found.metric_[0].n_components_ == 89
     assert not hasattr(found, "score_")
 
 
@@ -309,3 +309,10 @@ def test_wrong_options_are_refused() -> None:
         SupervisedMap(layout="tsne").fit(X, y)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         SupervisedMap().fit(X, y[:9])
+
+
+def test_another_fit_leaves_nothing_of_the_first() -> None:
+    found = SupervisedMap("passthrough", cv=2, random_state=0).fit(X, y)
+    found.fit(X)
+    assert not {"score_", "train_score_", "classes_"} & set(vars(found))
+    assert len(found.plot().ax_) == 1

@@ -307,6 +307,8 @@ class SupervisedMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         The fitted metric.
     layout_ : object
         The fitted layout.
+    target_ : ndarray of shape (n_samples,) or None
+        y.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted, if y has classes.
 
@@ -323,7 +325,7 @@ class SupervisedMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     --------
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.preprocessing import scale
-    >>> from vicinal.pictures import SupervisedMap
+    >>> from vicinal import SupervisedMap
     >>> X, y = load_wine(return_X_y=True)
     >>> wine = SupervisedMap(random_state=0).fit(scale(X), y)
     >>> bool(wine.score_ > 0.9), bool(wine.p_value_ < 0.01)
@@ -386,10 +388,13 @@ class SupervisedMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 target, classes = _check_target(y, n)
             rng = check_random_state(self.random_state)
             seed = rng.randint(2**31 - 1)
-            metric = self._unfitted(rows, target, classes, seed).fit(rows, target)
+            unfitted = self._unfitted(rows, target, classes, seed)
+            metric = clone(unfitted).fit(rows, target)
             points = np.asarray(metric.transform(rows), dtype=np.float64)
             start = start_of(points, self.n_components, rng)
             layout = self._lay_out(points, start, seed)
+        for name in ("classes_", "train_score_", "cross_fitted_embedding_", "score_"):
+            vars(self).pop(name, None)  # of an earlier fit
         self.metric_, self.layout_ = metric, layout
         self.embedding_ = np.asarray(layout.embedding_, dtype=np.float64)
         self.trustworthiness_, self.neighborhood_preservation_ = faithfulness(
@@ -402,14 +407,14 @@ class SupervisedMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             found = _vote(self.embedding_, target, None, classes is not None)
             self.train_score_ = _score(target, found, classes is not None)
             if self.cv is not None:
-                self._cross_fit(rows, target, classes, start, seed)
+                self._cross_fit(unfitted, rows, target, start, seed)
         return self
 
     def _cross_fit(
-        self, rows: Any, target: Any, classes: Any, start: FloatArray, seed: int
+        self, unfitted: Any, rows: Any, target: Any, start: FloatArray, seed: int
     ) -> None:
         """Place each row by a map that has not seen its label, and score the places."""
-        discrete = classes is not None
+        discrete = hasattr(self, "classes_")
         rng = check_random_state(seed)
         strata = target if discrete else np.zeros(len(target), dtype=np.intp)
         places = np.full(self.embedding_.shape, np.nan)
@@ -418,7 +423,7 @@ class SupervisedMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         for number, held in enumerate(held_out(strata, rng, self.cv or 2)):
             own, new = np.flatnonzero(~held), np.flatnonzero(held)
             part, labels = _safe_indexing(rows, own), target[own]
-            metric = self._unfitted(part, labels, classes, seed).fit(part, labels)
+            metric = clone(unfitted).fit(part, labels)
             points, queries = (
                 np.asarray(metric.transform(one), dtype=np.float64)
                 for one in (part, _safe_indexing(rows, new))
@@ -514,30 +519,24 @@ class SupervisedMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _unfitted(self, rows: Any, target: Any, classes: Any, seed: int) -> Any:
         """Return the metric to fit."""
         if not isinstance(self.metric, str):
-            return clone(self.metric)
-        if is_frame(rows):
-            mixed = bool(categorical_columns(rows, "auto"))
-            mixed = mixed or bool(np.isnan(np.asarray(rows, dtype=np.float64)).any())
-        else:
-            mixed = bool(np.isnan(rows).any())
-        options = {"random_state": seed, "n_jobs": self.n_jobs}
+            return self.metric
         if self.metric == "passthrough" or target is None:
-            if mixed:
+            if _is_mixed(rows):
                 raise ValueError(
-                    "Without labels, X must be numbers without missing values: encode "
-                    "it, or give a metric that does, such as a pipeline."
+                    "Without a learned metric, X must be numbers without missing "
+                    "values: encode it, or give a metric that does, such as a pipeline."
                 )
             return FunctionTransformer(np.asarray)
-        if mixed:
+        options = {"random_state": seed, "n_jobs": self.n_jobs}
+        if _is_mixed(rows):
             kind = TableNCARegressor if classes is None else TableNCA
             return kind(**options)
-        if classes is None:
-            options.pop("random_state")
-        learner = (NCARegressor if classes is None else NCAClassifier)(**options)
+        learner = NCARegressor if classes is None else NCAClassifier
         n, d = rows.shape
         if d <= 100:
-            return learner
-        return make_pipeline(PCA(min(100, n), random_state=seed), learner)
+            return learner(**options)
+        kept = PCA(min(100, n // 2), random_state=seed)
+        return make_pipeline(kept, learner(**options))
 
     def _lay_out(self, points: FloatArray, start: FloatArray, seed: int) -> Any:
         """Return the fitted layout."""
@@ -636,6 +635,16 @@ def _quietly(function: Any, *arguments: Any, **options: Any) -> Any:
     with catch_warnings():
         simplefilter("ignore")
         return function(*arguments, **options)
+
+
+def _is_mixed(rows: Any) -> bool:
+    """Return whether rows have categories, dates or missing values."""
+    if is_frame(rows) and categorical_columns(rows, "auto"):
+        return True
+    try:
+        return bool(np.isnan(np.asarray(rows, dtype=np.float64)).any())
+    except (TypeError, ValueError):
+        return True
 
 
 def _check_target(y: ArrayLike, n: int) -> tuple[Any, NDArray[Any] | None]:
