@@ -96,6 +96,7 @@ MODELS: dict[str, tuple[Callable[[int], Any], bool, bool]] = {
     "SupervisedMap, UMAP": (lambda seed: _own("umap", seed), True, True),
     "UMAP": (_umap, False, False),
     "supervised UMAP": (_umap, True, False),
+    "layout alone": (lambda seed: _plain("neighbors", seed), False, False),
     "openTSNE": (lambda seed: _plain("opentsne", seed), False, False),
     "PaCMAP": (lambda seed: _plain("pacmap", seed), False, False),
     "NCA(2)": (_nca, True, False),

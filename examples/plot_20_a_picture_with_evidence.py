@@ -36,7 +36,7 @@ plt.show()
 known, new = np.arange(1200), np.arange(1200, len(X))
 for name, model in {
     "SupervisedMap": SupervisedMap(cv=None, random_state=0),
-    "NCA(2)": NCA(2, objective="log", random_state=0),
+    "NCA(2)": NCA(2, objective="log", max_iter=200, random_state=0),
 }.items():
     plane = model.fit_transform(X[known], y[known])
     vote = KNeighborsClassifier(5).fit(plane, y[known])
@@ -56,7 +56,7 @@ size = rng.normal(size=600)
 frame = pl.DataFrame(
     {
         "color": color,
-        "size": [None if gap else x for x, gap in zip(size, rng.random(600) < 0.05)],
+        "size": pl.Series(size).scatter(np.flatnonzero(rng.random(600) < 0.05), None),
         "shop": rng.choice(list("abcde"), size=600),
         "weight": rng.normal(size=600),
         "price": rng.normal(size=600),
