@@ -20,6 +20,7 @@ REPORTED = (
     *("balance_scale", "credit_a", "pima", "olivetti", "umist", "german_numeric"),
     *("yeast", "talent_mfeat_factors", "ringnorm", "satimage"),
 )
+LARGE = ("mnist",)  # on request: --tables mnist
 CHANCE = ("noise 200 × 150", "noise 500 × 10", "wine, permuted")
 _PIXELS = {"digits", "umist", "olivetti"}
 _MAX_ROWS = 1500
@@ -38,12 +39,16 @@ def read(name: str, seed: int) -> tuple[Any, Any, Any]:
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     from benchmarks.tables.data import classes
+    from vicinal.datasets import load
 
     rng = np.random.RandomState(seed)
     if name.startswith("noise"):
         n, d, n_classes = (200, 150, 3) if "200" in name else (500, 10, 2)
         X = rng.normal(size=(n, d))
         return X, X, rng.randint(n_classes, size=n)
+    if name in LARGE:
+        data = load(name)
+        return data.X / 255, data.X / 255, data.y
     table = classes(name.partition(",")[0])
     rows = np.sort(rng.permutation(len(table.y))[:_MAX_ROWS])
     X, y = table.X.iloc[rows].reset_index(drop=True), table.y[rows]
@@ -118,7 +123,8 @@ def run(table: str, model: str, split: int) -> dict[str, Any]:
 
     X, numbers, y = read(table, split)
     kind = StratifiedShuffleSplit if np.bincount(y).min() > 1 else ShuffleSplit
-    (train, test), *_ = kind(1, test_size=0.3, random_state=split).split(numbers, y)
+    size = 10_000 if table in LARGE else 0.3
+    (train, test), *_ = kind(1, test_size=size, random_state=split).split(numbers, y)
     make, labels, mixed = MODELS[model]
     rows = X if mixed else numbers
     part, new = _safe_indexing(rows, train), _safe_indexing(rows, test)
@@ -245,7 +251,7 @@ def summary(done: list[dict[str, Any]]) -> str:
                 for model in order
             )
             + " |"
-            for table in (*REPORTED, *TUNING, *CHANCE)
+            for table in (*REPORTED, *TUNING, *CHANCE, *LARGE)
             if table in cells.index
         ]
         reported = cells.loc[[one for one in REPORTED if one in cells.index]]

@@ -394,7 +394,7 @@ class SupervisedMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             start = start_of(points, self.n_components, rng)
             layout = self._lay_out(points, start, seed)
         for name in ("classes_", "train_score_", "cross_fitted_embedding_", "score_"):
-            vars(self).pop(name, None)  # of an earlier fit
+            self.__dict__.pop(name, None)  # of an earlier fit
         self.metric_, self.layout_ = metric, layout
         self.embedding_ = np.asarray(layout.embedding_, dtype=np.float64)
         self.trustworthiness_, self.neighborhood_preservation_ = faithfulness(
@@ -527,7 +527,7 @@ class SupervisedMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                     "values: encode it, or give a metric that does, such as a pipeline."
                 )
             return FunctionTransformer(np.asarray)
-        options = {"random_state": seed, "n_jobs": self.n_jobs}
+        options: dict[str, Any] = {"random_state": seed, "n_jobs": self.n_jobs}
         if _is_mixed(rows):
             kind = TableNCARegressor if classes is None else TableNCA
             return kind(**options)
@@ -541,23 +541,24 @@ class SupervisedMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _lay_out(self, points: FloatArray, start: FloatArray, seed: int) -> Any:
         """Return the fitted layout."""
         k, d = min(self.n_neighbors, len(points) - 1), self.n_components
+        seeded: dict[str, Any] = {"random_state": seed, "n_jobs": self.n_jobs}
         if self.layout == "neighbors":
-            options = {"init": start, "random_state": seed, "n_jobs": self.n_jobs}
-            return NeighborLayout(d, n_neighbors=k, **options).fit(points)
+            return NeighborLayout(d, n_neighbors=k, init=start, **seeded).fit(points)
         if self.layout == "pca":
             found = PCA(min(d, *points.shape), random_state=seed).fit(points)
             found.embedding_ = found.transform(points)
             return found
         if self.layout == "umap":
-            umap = import_extra("umap", "maps")
-            options = {"init": 10 * start, "random_state": seed, "n_jobs": 1}
-            return _quietly(umap.UMAP(max(k, 2), d, **options).fit, points)
+            umap = import_extra("umap", "maps").UMAP(
+                max(k, 2), d, init=10 * start, random_state=seed, n_jobs=1
+            )
+            return _quietly(umap.fit, points)
         if self.layout == "opentsne":
-            opentsne = import_extra("openTSNE", "maps")
-            options = {"random_state": seed, "n_jobs": self.n_jobs or 1}
-            perplexity = min(30, (len(points) - 1) / 3)
-            tsne = opentsne.TSNE(
-                d, initialization=1e-4 * start, perplexity=perplexity, **options
+            tsne = import_extra("openTSNE", "maps").TSNE(
+                d,
+                perplexity=min(30, (len(points) - 1) / 3),
+                initialization=1e-4 * start,
+                **seeded | {"n_jobs": self.n_jobs or 1},
             )
             return OpenTSNE(_quietly(tsne.fit, points))
         pacmap = import_extra("pacmap", "maps").PaCMAP(

@@ -311,7 +311,10 @@ class MapDisplay(Display):
         pictures = (
             [self.points] if self.held_out is None else [self.points, self.held_out]
         )
-        size = {"figsize": (6 * len(pictures), 5), "layout": "constrained"}
+        size: dict[str, Any] = {
+            "figsize": (6 * len(pictures), 5),
+            "layout": "constrained",
+        }
         self.figure_, axes = plt.subplots(1, len(pictures), squeeze=False, **size)
         self.ax_ = axes[0]
         rows = np.sort(

@@ -183,7 +183,10 @@ def _picture(points: FloatArray, learned: FloatArray) -> tuple[FloatArray, str]:
     plane, caption = learned, "Learned in two dimensions."
     if d > 2:
         layout = NeighborLayout(random_state=0).fit(learned)
-        plane, points = layout.embedding_, layout.transform(points)
+        # A row far away from all others is drawn beside the nearest.
+        low, high = learned.min(axis=0), learned.max(axis=0)
+        near = np.clip(points, 2 * low - high, 2 * high - low)
+        plane, points = layout.embedding_, layout.transform(near)
         caption = (
             f"Neighbours in {d} dimensions are drawn near each other; long distances "
             "mean little."
