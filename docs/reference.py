@@ -87,9 +87,9 @@ FAMILIES = [
     Family(
         "plotting",
         "Pictures",
-        "Displays in scikit-learn's manner; they need matplotlib: "
-        "``pip install 'vicinal[plot]'``.",
-        "vicinal.plotting.*",
+        "Maps of labeled rows with a held-out score: :doc:`/guides/pictures`. Displays in "
+        "scikit-learn's manner need matplotlib: ``pip install 'vicinal[plot]'``.",
+        "vicinal.SupervisedMap vicinal.pictures.* vicinal.plotting.*",
     ),
     Family(
         "models",

@@ -21,6 +21,7 @@ LAYERS = (
     ("persistence",),
     ("classic", "adapters", "neural", "dask"),
     ("compat", "plotting"),
+    ("pictures",),
     ("app",),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

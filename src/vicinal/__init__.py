@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from vicinal.ldg import LDG, LocalQDA, TransferLDG
     from vicinal.nca import NCA, NCAClassifier, NCARegressor, PairNCA
     from vicinal.persistence import load, save
+    from vicinal.pictures import SupervisedMap
 
 __version__ = "0.1.0"
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "NCAClassifier",
     "NCARegressor",
     "PairNCA",
+    "SupervisedMap",
     "TableNCA",
     "TableNCAClassifier",
     "TableNCARegressor",
@@ -44,6 +46,7 @@ _HOMES = {
     "NCAClassifier": "vicinal.nca",
     "NCARegressor": "vicinal.nca",
     "PairNCA": "vicinal.nca",
+    "SupervisedMap": "vicinal.pictures",
     "TableNCA": "vicinal.additive",
     "TableNCAClassifier": "vicinal.additive",
     "TableNCARegressor": "vicinal.additive",
@@ -56,7 +59,7 @@ _HOMES = {
 
 _ROOMS = (
     *("adapters", "additive", "app", "classic", "datasets", "neighbors", "objectives"),
-    *("optimize", "plotting", "testing"),
+    *("optimize", "pictures", "plotting", "testing"),
 )
 
 

@@ -23,6 +23,7 @@ from sklearn.utils import (
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
+from vicinal.base.metric import warn_caller
 from vicinal.neighbors import import_extra
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ __all__ = [
     "ComparisonDisplay",
     "ConvergenceDisplay",
     "EmbeddingDisplay",
+    "MapDisplay",
     "MetricDisplay",
     "NeighborsDisplay",
     "ShapeDisplay",
@@ -205,6 +207,129 @@ class EmbeddingDisplay(Display):
                 text.set(text=str(name), parse_math=False)
         ax.set_aspect("equal", adjustable="datalim")
         ax.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])
+        return self
+
+
+@dataclass(eq=False, repr=False)
+class MapDisplay(Display):
+    """A map of labeled rows: as learned, and as held-out rows are placed.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_samples, 2)
+        The rows on the map that has seen their labels.
+    held_out : ndarray of shape (n_samples, 2) or None
+        The rows as placed by maps that have not; NaN if there is none.
+    y : ndarray of shape (n_samples,) or None
+        Classes or numbers.
+    titles : tuple of str
+        One for each picture.
+    warning : str, optional
+        What to warn of: the picture is not better than chance.
+
+    Attributes
+    ----------
+    ax_ : ndarray of matplotlib Axes
+        The axes of the pictures.
+    figure_ : matplotlib Figure
+        The figure of the axes.
+
+    See Also
+    --------
+    vicinal.pictures.SupervisedMap : Its `plot` returns one.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.pictures import SupervisedMap
+    >>> X, y = load_iris(return_X_y=True)
+    >>> display = SupervisedMap(random_state=0).fit(X, y).plot()
+    >>> len(display.ax_)
+    2
+    """
+
+    points: FloatArray
+    held_out: FloatArray | None = None
+    y: NDArray[Any] | None = None
+    titles: tuple[str, ...] = ("", "")
+    warning: str | None = None
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, **options: Any) -> Self:
+        """Draw a fitted map.
+
+        Parameters
+        ----------
+        estimator : SupervisedMap
+            Fitted, with two components.
+        **options
+            For `plot`.
+        """
+        check_is_fitted(estimator)
+        if estimator.embedding_.shape[1] != 2:
+            raise ValueError("A map is drawn in two dimensions: set n_components=2.")
+        held_out = getattr(estimator, "cross_fitted_embedding_", None)
+        measure = "5-NN accuracy" if hasattr(estimator, "classes_") else "R² of 5-NN"
+        titles = [f"trustworthiness {estimator.trustworthiness_:.3f}"]
+        warning = None
+        if hasattr(estimator, "train_score_"):
+            titles = [f"seen in fit: {measure} {estimator.train_score_:.3f}"]
+        if held_out is not None:
+            low, high = np.quantile(estimator.null_scores_, [0.025, 0.975])
+            titles.append(
+                f"held out: {measure} {estimator.score_:.3f}\n"
+                f"permuted labels: {estimator.null_scores_.mean():.3f} "
+                f"({low:.3f} to {high:.3f}), p = {estimator.p_value_:.2g}"
+            )
+            if estimator.p_value_ > 0.05:
+                warning = f"The picture is not better than chance. {titles[-1]}"
+        points, y = estimator.embedding_, estimator.target_
+        return cls(points, held_out, y, tuple(titles), warning).plot(**options)
+
+    def plot(self, *, max_rows: int = 20_000, **options: Any) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        max_rows : int, default=20000
+            Largest number of rows to draw; a random part of more.
+        **options
+            For matplotlib's `scatter`.
+
+        Returns
+        -------
+        self
+
+        Warns
+        -----
+        UserWarning
+            If held-out rows show nothing but chance.
+        """
+        import_extra("matplotlib", "plot")
+        from matplotlib import pyplot as plt
+
+        pictures = (
+            [self.points] if self.held_out is None else [self.points, self.held_out]
+        )
+        size: dict[str, Any] = {
+            "figsize": (6 * len(pictures), 5),
+            "layout": "constrained",
+        }
+        self.figure_, axes = plt.subplots(1, len(pictures), squeeze=False, **size)
+        self.ax_ = axes[0]
+        rows = np.sort(
+            np.random.RandomState(0).permutation(len(self.points))[:max_rows]
+        )
+        for ax, points, title in zip(self.ax_, pictures, self.titles, strict=False):
+            shown = rows[np.isfinite(points[rows]).all(axis=1)]
+            y = None if self.y is None else self.y[shown]
+            EmbeddingDisplay(points[shown], y).plot(ax, **options)
+            ax.set(title=title, xticks=[], yticks=[])
+            if ax is not self.ax_[-1] and ax.get_legend() is not None:
+                ax.get_legend().remove()
+        if self.warning is not None:
+            self.figure_.suptitle("not better than chance", color=PALETTE[5])
+            warn_caller(self.warning)
         return self
 
 

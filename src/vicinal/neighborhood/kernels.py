@@ -833,11 +833,11 @@ def _hash(i, j):
 
 
 @step
-def _squared_distance(points, i, j):
+def _squared_distance(points, i, others, j):
     """Return ‖z_i − z_j‖², from differences."""
     total = points.dtype.type(0)
     for a in range(points.shape[1]):
-        gap = points[i, a] - points[j, a]
+        gap = points[i, a] - others[j, a]
         total += gap * gap
     return total
 
@@ -881,12 +881,12 @@ def hinges(
         for t in range(n_targets):
             active[t], reach[t] = 0, -1.0
             if targets[r, t] >= 0:
-                distance = _squared_distance(points, i, targets[r, t])
+                distance = _squared_distance(points, i, points, targets[r, t])
                 value += pull * distance
                 reach[t] = distance + margin
         for place in range(ends[r], ends[r + 1]):
             j = columns[place]
-            distance = _squared_distance(points, i, j)
+            distance = _squared_distance(points, i, points, j)
             violated, excess = _violations(distance, reach, active)
             if violated:
                 value += push * excess
@@ -953,3 +953,68 @@ def energies(block, query_norms, norms, bounds, reach, n_neighbors, pull, push, 
                         row[j], c, nearest, found, push * n_neighbors / found, energy
                     )
         energy += push * (invaded.sum() - invaded)
+
+
+@step
+def _contrast(points, i, others, j, both, rate, seed, count, drawn, near):
+    """Step along the gradient of log q_ij / (q_ij + Σ_m q_im), q = 1 / (1 + d²).
+
+    The m are drawn at random. With `both`, points are among the others and both ends
+    of each pair move.
+    """
+    total = points.dtype.type(0)
+    for m in range(drawn.shape[0]):
+        drawn[m] = _hash(count + m, seed) % np.uint64(others.shape[0])
+        near[m] = 1 / (1 + _squared_distance(points, i, others, drawn[m]))
+        total += near[m]
+    neighbor = 1 / (1 + _squared_distance(points, i, others, j))
+    total += neighbor
+    pull = 2 * rate * neighbor * (1 - neighbor / total)
+    for a in range(points.shape[1]):
+        place = points[i, a]
+        step_i = pull * (others[j, a] - place)
+        if both:
+            others[j, a] -= step_i
+        for m in range(drawn.shape[0]):
+            push = 2 * rate * near[m] * near[m] / total * (place - others[drawn[m], a])
+            step_i += push
+            if both:
+                others[drawn[m], a] -= push
+        points[i, a] = place + step_i
+
+
+@kernel
+def arrange(points, neighbors, n_epochs, n_draws, seed):
+    """Move points so that each is nearer to its neighbors than to random points.
+
+    Stochastic gradient ascent of Σ_i Σ_j∈N(i) log q_ij / (q_ij + Σ_m q_im); the step
+    falls linearly from 1 to 0.
+    """
+    n, k = neighbors.shape
+    drawn, near = np.empty(n_draws, dtype=np.int64), np.empty(n_draws)
+    count = 0
+    for epoch in range(n_epochs):
+        rate = 1 - epoch / n_epochs
+        for i in range(n):
+            for c in range(k):
+                j = neighbors[i, c]
+                _contrast(points, i, points, j, True, rate, seed, count, drawn, near)
+                count += n_draws
+
+
+@kernel
+def place(points, others, neighbors, n_epochs, n_draws, seed):
+    """Move points among others that stay; the place of one does not depend on the rest.
+
+    The objective is that of `arrange`, and the step falls from ½ to 0.
+    """
+    n, k = neighbors.shape
+    drawn, near = np.empty(n_draws, dtype=np.int64), np.empty(n_draws)
+    for i in range(n):
+        count = 0
+        for epoch in range(n_epochs):
+            rate = (1 - epoch / n_epochs) / 2
+            for c in range(k):
+                j = neighbors[i, c]
+                _contrast(points, i, others, j, False, rate, seed, count, drawn, near)
+                count += n_draws

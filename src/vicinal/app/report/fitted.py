@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from vicinal.app.methods.linear_map import is_linear, linear_map
 from vicinal.app.report.text import packed, short
+from vicinal.pictures import NeighborLayout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -106,18 +107,14 @@ def fit_metrics(
 
 def _learned(name: str, rows: DisplayedRows, setting: Setting) -> FittedMetric:
     X, target = rows.train, rows.train_target
-    flat, messages = fit_pipeline(name, X, target, setting, min(2, X.shape[1]))
-    in_plane = flat.transform(X)
-    full = flat
-    # A method with more than two dimensions now has not heeded that two were asked for.
-    if in_plane.shape[1] <= 2 and setting.n_components != 2:
-        full, _ = fit_pipeline(name, X, target, setting, setting.n_components)
-    points, crowd = full.transform(rows.X), flat.transform(rows.crowd)
-    if not min(in_plane.shape[1], points.shape[1]):
+    full, messages = fit_pipeline(name, X, target, setting, setting.n_components)
+    learned, placed = full.transform(X), full.transform(rows.crowd)
+    if not learned.shape[1]:
         raise ValueError("it found no direction that tells these rows apart.")
-    if not all(np.isfinite(one).all() for one in (in_plane, crowd, points)):
+    if not all(np.isfinite(one).all() for one in (learned, placed)):
         raise ValueError("it has no finite distances on these rows.")
-    crowd, caption = _picture(crowd, in_plane)
+    points = placed[rows.shown]
+    crowd, caption = _picture(placed, learned)
     if not is_linear(full[-1]):
         messages.append("Its map bends; features are those of the nearest linear one.")
     effective = getattr(full.named_steps["metric"], "effective_neighbors_", None)
@@ -172,9 +169,9 @@ def fit_pipeline(
 
 
 def _picture(points: FloatArray, learned: FloatArray) -> tuple[FloatArray, str]:
-    """Return points in the plane of the training rows, and a sentence on that plane.
+    """Place points among the training rows in the plane, and say how.
 
-    The widest direction is horizontal: a metric does not change if its map is rotated.
+    More than two dimensions are laid out. The widest direction is horizontal.
     """
     n, d = points.shape
     if d == 1:
@@ -183,17 +180,19 @@ def _picture(points: FloatArray, learned: FloatArray) -> tuple[FloatArray, str]:
         spread = float(np.ptp(points)) or 1.0
         caption = "Learned in one dimension; the height of a point means nothing."
         return np.column_stack([points[:, 0], spread / 3 * height]), caption
-    # scikit-learn's rule for large data: a full SVD would take seconds for images.
-    solver = "covariance_eigh" if d <= 1000 else "randomized"
-    kept = PCA(2, svd_solver=solver, random_state=0).fit(learned.astype(np.float64))
-    picture = kept.transform(points.astype(np.float64))
-    if d == 2:
-        return picture, "Learned in two dimensions."
-    share = float(np.nansum(kept.explained_variance_ratio_))
-    return picture, (
-        f"The first two principal components of {d} dimensions, "
-        f"with {share:.0%} of the variance."
-    )
+    plane, caption = learned, "Learned in two dimensions."
+    if d > 2:
+        layout = NeighborLayout(random_state=0).fit(learned)
+        # A row far away from all others is drawn beside the nearest.
+        low, high = learned.min(axis=0), learned.max(axis=0)
+        near = np.clip(points, 2 * low - high, 2 * high - low)
+        plane, points = layout.embedding_, layout.transform(near)
+        caption = (
+            f"Neighbours in {d} dimensions are drawn near each other; long distances "
+            "mean little."
+        )
+    kept = PCA(2, svd_solver="covariance_eigh").fit(plane.astype(np.float64))
+    return kept.transform(points.astype(np.float64)), caption
 
 
 def _in_standard_units(pipeline: Pipeline, X: FloatArray) -> FloatArray:

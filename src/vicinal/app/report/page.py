@@ -52,9 +52,9 @@ def page(
 ) -> str:
     """Return a comparison as a self-contained HTML page.
 
-    The metrics are learned once more, from training rows of the first split: in two
-    dimensions for the maps, and as they were compared for the neighbours. The maps and
-    the neighbours show the test rows of that split, which the metrics have not seen.
+    The metrics are learned once more, from training rows of the first split. The maps
+    and the neighbours show the test rows of that split, which the metrics have not
+    seen.
 
     Parameters
     ----------

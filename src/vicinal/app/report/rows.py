@@ -106,7 +106,7 @@ def select_rows(
     max_crowd : int, default=100_000
         The largest number of rows on the maps.
     max_train : int, default=1500
-        The largest number of rows to learn from: the page has two fits of each method.
+        The largest number of rows to learn from.
 
     Raises
     ------
