@@ -46,14 +46,14 @@ class Simulated(HeldOutQueries):
 
     def _scores(self, test: Any, maps: FloatArray | None) -> dict[str, FloatArray]:
         gains = self.gains[(test.queries[:, 0] / 2).astype(int)]
-        factor = 0.0 if maps is None else self.of_alpha.get(maps[0, 0])
+        factor = self.of_alpha.get(maps[0, 0]) if maps is not None and maps.any() else 0
         return {"map": np.full_like(gains, -1) if factor is None else factor * gains}
 
     def path(self) -> list[_selection.Candidate]:
-        def solve(_: Any, alpha: float, __: Any) -> Any:
+        def solve(_: Any, alpha: float, *__: Any) -> Any:
             return SimpleNamespace(x=alpha * np.eye(2))
 
-        return self.fit_path(solve, np.eye(2), [1.0])
+        return self.fit_path(solve, None, [0 * np.eye(2)] * 2, [1.0])
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,7 @@ def test_an_improvement_is_more_than_a_standard_error(
     gains: list[float], improves: bool
 ) -> None:
     held_out = Simulated(np.array(gains), {1.0: 1.0})
-    _, after, found = held_out.evaluate(held_out.path(), np.eye(2))
+    starts = [np.zeros((2, 2))] * 2
+    _, after, found = held_out.evaluate(held_out.path(), starts, unmapped=False)
     np.testing.assert_allclose(after["map"], gains)
     assert found is improves

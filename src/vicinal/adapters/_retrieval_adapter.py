@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.adapters._evaluation import Evaluation, check_k, score_vectors
 from vicinal.adapters._objective import MiniBatches, RetrievalObjective
-from vicinal.adapters._selection import HeldOutQueries
+from vicinal.adapters._selection import RIDGE_ALPHAS, HeldOutQueries
 from vicinal.adapters._validation import (
     check_data,
     check_vectors,
@@ -28,7 +28,7 @@ from vicinal.adapters._validation import (
     judged_queries,
     to_unit_length,
 )
-from vicinal.base.metric import warn_caller
+from vicinal.base.metric import check_sample_weight, warn_caller
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.neighbors import nearest
 from vicinal.optimize import Ridge, Stochastic, maximize, solution
@@ -45,9 +45,14 @@ class RetrievalAdapter(BaseEstimator):
     The vectors come from any embedding model. A query q picks document x with
     probability p ∝ exp(⟨A q, x⟩ / T); for cosines, vectors have length 1 before the
     map. The map A maximizes the mean over the queries of
-    Σ_x w_qx log p_qx − alpha ‖A − I‖², with weights w of the relevant documents that
-    sum to 1 (eq. 8 of [1]_, normalized for each query). The penalty, and whether to
-    learn at all, are chosen on held-out queries.
+    Σ_x w_qx log p_qx − alpha ‖A − C‖², with weights w of the relevant documents that
+    sum to 1 (eq. 8 of [1]_, normalized for each query). The center C is the identity
+    or a closed form: the Procrustes rotation [2]_ of the queries to their documents, or
+    a ridge regression that shrinks towards it. Center, penalty, and whether to learn at
+    all, are chosen on held-out queries. The closed forms themselves are candidates.
+
+    With side "query" or "two", queries and documents may have different widths. The
+    Procrustes rotation then stands in for the identity.
 
     Parameters
     ----------
@@ -61,9 +66,10 @@ class RetrievalAdapter(BaseEstimator):
         Distance that ranks the documents. "auto" is the cosine if all vectors have
         length 1, and Euclidean otherwise.
     alpha : float or "auto", default="auto"
-        Penalty on the distance from the identity. "auto" tries several values on
-        held-out queries, and keeps the identity if none increases their mean average
-        precision by more than one standard error.
+        Penalty on the distance from the center. "auto" tries several values and
+        centers on held-out queries, and keeps the identity if none increases their mean
+        average precision by more than one standard error. With a number, the center is
+        the identity.
     temperature : float or "auto", default="auto"
         T. "auto" is half of the temperature under which the relevant documents are most
         probable before learning. If alpha is "auto", too, that temperature and a
@@ -93,22 +99,23 @@ class RetrievalAdapter(BaseEstimator):
     ----------
     query_components_ : ndarray of shape (n_components, n_features)
         Map of the queries.
-    document_components_ : ndarray of shape (n_components, n_features)
+    document_components_ : ndarray of shape (n_components, n_document_features)
         Map of the documents; the identity with side "query".
     evaluation_ : Evaluation
         Scores of held-out queries before and after, with intervals. Only available if
-        `alpha="auto"`.
+        `alpha="auto"`. With different widths, "before" is the rotation.
     is_adapted_ : bool
         False if the identity is kept or, with `n_components`, the principal axes of
         the documents.
     alpha_, temperature_ : float
-        Penalty and temperature of the fit.
+        Penalty and temperature of the fit. With an infinite penalty, the map is a
+        closed form.
     metric_ : str
         "cosine" or "euclidean".
     n_iter_ : int
         Number of iterations of the last fit.
     n_features_in_ : int
-        Number of features.
+        Number of features of the queries.
 
     See Also
     --------
@@ -125,6 +132,8 @@ class RetrievalAdapter(BaseEstimator):
     ----------
     .. [1] Goldberger, Roweis, Hinton, Salakhutdinov. Neighbourhood Components
        Analysis. Advances in Neural Information Processing Systems 17, 2004.
+    .. [2] Schönemann. A generalized solution of the orthogonal Procrustes problem.
+       Psychometrika 31, 1966.
 
     Examples
     --------
@@ -178,74 +187,169 @@ class RetrievalAdapter(BaseEstimator):
     n_jobs: int | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, queries: ArrayLike, documents: ArrayLike, relevance: Any) -> Self:
+    def fit(
+        self,
+        queries: ArrayLike,
+        documents: ArrayLike,
+        relevance: Any,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Learn the maps.
 
         Parameters
         ----------
         queries : array-like of shape (n_queries, n_features)
             Query vectors.
-        documents : array-like of shape (n_documents, n_features)
-            Document vectors.
+        documents : array-like of shape (n_documents, n_document_features)
+            Document vectors. With side "query" or "two" they may have another width.
         relevance : array-like of shape (n_pairs, 2 or 3), sparse matrix, or lists
             Pairs of positions (query, document), optionally with a grade; a sparse
             matrix of grades with a row for each query; or for each query the list of
             its documents. Grades of repeated pairs are summed.
+        sample_weight : array-like of shape (n_queries,) or None, default=None
+            Weights of the queries in the objective and in the scores.
 
         Returns
         -------
         RetrievalAdapter
             The fitted adapter.
         """
-        Q, X, grades = check_data(queries, documents, relevance)
+        return self._fit(queries, documents, relevance, sample_weight, None)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self,
+        queries: ArrayLike,
+        documents: ArrayLike,
+        relevance: Any,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from more queries, starting from the maps learned so far.
+
+        The penalty is on the distance from these maps. They are kept unless held-out
+        queries of this call gain more than one standard error; `evaluation_` has their
+        scores before and after the call. The first call is `fit`.
+
+        Parameters
+        ----------
+        queries, documents, relevance, sample_weight
+            As for `fit`; the queries are those that arrived since the last call.
+
+        Returns
+        -------
+        RetrievalAdapter
+            The fitted adapter.
+        """
+        maps = None
+        if hasattr(self, "query_components_"):
+            maps = self.query_components_, self.document_components_
+        return self._fit(queries, documents, relevance, sample_weight, maps)
+
+    def _fit(
+        self,
+        queries: ArrayLike,
+        documents: ArrayLike,
+        relevance: Any,
+        sample_weight: ArrayLike | None,
+        maps: tuple[FloatArray, FloatArray] | None,
+    ) -> Self:
+        """Learn from some queries, starting from maps learned before, if any."""
+        Q, X, grades = check_data(
+            queries, documents, relevance, same_width=self.side == "both"
+        )
+        widths = Q.shape[1], X.shape[1]
+        weight = check_sample_weight(sample_weight, Q)
         judged = judged_queries(grades)
-        metric = self.metric
+        judged = judged[weight[judged] > 0]
+        metric = self.metric if maps is None else self.metric_
         if metric == "auto":
             unit_length = has_unit_length(Q) and has_unit_length(X)
             metric = "cosine" if unit_length else "euclidean"
         Q, X = for_metric(Q[judged], X, metric)
-        start = self._initial_maps(X)
+        frame = self._frame(X) if maps is None else maps[1]
+        # Maps before learning; None is a rotation that the queries determine.
+        kept = frame if widths[0] == widths[1] else None
+        if maps is not None:
+            kept = maps[0]
+            if (kept.shape[1], frame.shape[1]) != widths:
+                raise ValueError(
+                    f"The maps take queries of {kept.shape[1]} and documents of "
+                    f"{frame.shape[1]} numbers, got {widths[0]} and {widths[1]}."
+                )
+        if self.side == "two":
+            Q, X = (_padded(one, max(widths)) for one in (Q, X))
+
+        def center(objective: RetrievalObjective, ridge: float | None) -> FloatArray:
+            """Return the start or, given a penalty, a closed form."""
+            A = kept
+            if ridge is not None or A is None:
+                W = objective.regression.solve(np.inf if ridge is None else ridge)
+                A = frame @ W[: widths[0], : widths[1]].T
+            if self.side != "two":
+                return A
+            return np.stack([_padded(one, max(widths)) for one in (A, frame)])
+
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with single_threaded_blas():
             objective = RetrievalObjective(
                 Q,
                 X,
                 normalize(grades[judged], norm="l1"),
+                sample_weight=weight[judged] / weight[judged].mean(),
                 side=self.side,
                 unit_length=metric == "cosine",
                 n_jobs=self.n_jobs,
             )
-            temperatures = self._temperatures(objective, start)
+
+            def temperatures(ridge: float | None) -> list[float]:
+                return self._temperatures(objective, center(objective, ridge))
+
             sampled = Q.size * len(X) > MAX_PRODUCTS
-            solve = partial(self._solve, center=start, sampled=sampled, seed=seed)
-            alpha, temperature = self.alpha, temperatures[0]
+            solve = partial(self._solve, sampled=sampled, seed=seed)
             evaluation, is_adapted = None, True
-            if alpha == "auto":
+            if self.alpha == "auto":
                 held_out = HeldOutQueries(
                     objective, self.n_folds, check_k(self.k), seed
                 )
-                candidates = held_out.fit_path(solve, start, temperatures)
-                before, after, is_adapted = held_out.evaluate(candidates, start)
+                ridges = () if self.side == "both" else RIDGE_ALPHAS
+                candidates, starts = held_out.search(
+                    solve, center, ridges, temperatures
+                )
+                is_narrow = maps is None and len(frame) < widths[1]
+                before, after, is_adapted = held_out.evaluate(
+                    candidates, starts, unmapped=kept is not None and is_narrow
+                )
                 rows = judged[np.sort(held_out.rows)]
-                evaluation = Evaluation(before, after, seed, rows)
-                alpha, temperature, *_ = max(
+                weights = None if sample_weight is None else weight[rows]
+                evaluation = Evaluation(
+                    before, after, seed, rows, sample_weight=weights
+                )
+                ridge, alpha, temperature, *_ = max(
                     candidates, key=lambda one: one.precision.sum()
                 )
+            else:
+                ridge, alpha, temperature = (
+                    None,
+                    float(self.alpha),
+                    temperatures(None)[0],
+                )
             objective.temperature = temperature
+            start = center(objective, ridge if is_adapted else None)
             result = solution(start, 0, [], "converged", "the start is kept")
-            if is_adapted:
-                result = solve(objective, float(alpha), start)
+            if is_adapted and np.isfinite(alpha):
+                result = solve(objective, alpha, start, start)
         A, B = result.x if self.side == "two" else (result.x, result.x)
+        A, B = A[:, : widths[0]], B[:, : widths[1]]
         B = np.eye(len(A)) if self.side == "query" else B
         self.query_components_ = A.astype(Q.dtype)
         self.document_components_ = B.astype(Q.dtype)
         self.alpha_, self.temperature_ = float(alpha), temperature
         self.metric_, self.is_adapted_ = metric, is_adapted
-        self.n_features_in_, self.n_iter_ = Q.shape[1], result.nit
+        self.n_features_in_, self.n_iter_ = widths[0], result.nit
         self.__dict__.pop("evaluation_", None)  # of an earlier fit
         if evaluation is not None:
             self.evaluation_ = evaluation
-            self._report(evaluation)
+            self._report(evaluation, is_update=maps is not None)
         if result.reason == "max_iter":
             warn_caller(
                 f"The fit did not converge in {result.nit} iterations: increase "
@@ -254,7 +358,7 @@ class RetrievalAdapter(BaseEstimator):
             )
         return self
 
-    def _initial_maps(self, X: FloatArray) -> FloatArray:
+    def _frame(self, X: FloatArray) -> FloatArray:
         """Return the identity or, for fewer components, the axes of the documents."""
         D = X.shape[1]
         d = D if self.n_components is None else self.n_components
@@ -265,11 +369,11 @@ class RetrievalAdapter(BaseEstimator):
             )
         if d > D:
             raise ValueError(f"n_components={d} is above the {D} features.")
-        start = np.eye(D)
-        if d < D:  # not centered: cosines and maps refer to the origin
-            _, axes = np.linalg.eigh(X.T.astype(np.float64) @ X)
-            start = axes[:, ::-1][:, :d].T
-        return np.stack([start, start]) if self.side == "two" else start
+        if d == D:
+            return np.eye(D)
+        # Not centered: cosines and maps refer to the origin.
+        _, axes = np.linalg.eigh(X.T.astype(np.float64) @ X)
+        return axes[:, ::-1][:, :d].T
 
     def _temperatures(
         self, objective: RetrievalObjective, start: FloatArray
@@ -301,8 +405,8 @@ class RetrievalAdapter(BaseEstimator):
         objective: RetrievalObjective,
         alpha: float,
         init: FloatArray,
-        *,
         center: FloatArray,
+        *,
         sampled: bool,
         seed: int,
     ) -> OptimizeResult:
@@ -311,7 +415,7 @@ class RetrievalAdapter(BaseEstimator):
             ridge = Ridge(objective, alpha * len(objective.queries), center)
             return maximize(ridge, init, max_iter=self.max_iter, tol=self.tol)
         if objective.side == "query" and objective.unit_length:
-            found = objective.closed_form(alpha)
+            found = objective.closed_form(alpha, center)
             return solution(found, 1, [], "converged", "closed form")
         batches = MiniBatches(
             objective, alpha, center, self.batch_size, self.n_candidates
@@ -320,7 +424,7 @@ class RetrievalAdapter(BaseEstimator):
         adam = Stochastic(self.max_iter, seed, steps=10, first_step=0.05)
         return adam.maximize(batches, init, lambda *_: False)
 
-    def _report(self, evaluation: Evaluation) -> None:
+    def _report(self, evaluation: Evaluation, *, is_update: bool) -> None:
         """Warn if learning does not help, or print the gain."""
         gain = evaluation["map"]
         summary = (
@@ -328,7 +432,7 @@ class RetrievalAdapter(BaseEstimator):
             f"{gain.before:.3f} before, {gain.after:.3f} after, a difference of "
             f"{gain.low:+.3f} to {gain.high:+.3f}"
         )
-        d, n_features = self.query_components_.shape
+        d, n_features = self.document_components_.shape
         is_worse = d < n_features and gain.high < 0
         if self.is_adapted_ and not is_worse:
             if self.verbose:
@@ -343,9 +447,15 @@ class RetrievalAdapter(BaseEstimator):
             advice = f"More pairs may help{two}."
         outcome = f"n_components={d} lowers the scores of held-out queries"
         if not self.is_adapted_:
-            kept = "original vectors" if d == n_features else "axes of the documents"
+            kept = "original vectors are"
+            if d < n_features:
+                kept = "axes of the documents are"
+            if n_features != self.n_features_in_:
+                kept = "rotation is"
+            if is_update:
+                kept = "earlier maps are"
             outcome = (
-                f"Nothing was learned that helps held-out queries; the {kept} are kept"
+                f"Nothing was learned that helps held-out queries; the {kept} kept"
             )
         warn_caller(f"{outcome} ({summary}). {advice}")
 
@@ -382,31 +492,32 @@ class RetrievalAdapter(BaseEstimator):
     def _transform(self, vectors: ArrayLike, kind: str) -> FloatArray:
         check_is_fitted(self)
         points = check_vectors(vectors, "vectors")
-        if points.shape[1] != self.n_features_in_:
+        components = getattr(self, f"{kind}_components_")
+        if points.shape[1] != components.shape[1]:
             raise ValueError(
-                f"Expected vectors of {self.n_features_in_} numbers, got "
+                f"Expected {kind} vectors of {components.shape[1]} numbers, got "
                 f"{points.shape[1]}."
             )
         if self.metric_ == "cosine":
             points = to_unit_length(points, kind)
         if kind == "document" and self.side == "query":
             return points
-        components = getattr(self, f"{kind}_components_")
         mapped: FloatArray = points @ components.T.astype(points.dtype, copy=False)
         return to_unit_length(mapped, kind) if self.metric_ == "cosine" else mapped
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes from an untrusted file do not fit together."""
         A, B = self.query_components_, self.document_components_
-        d = self.n_features_in_ if self.n_components is None else self.n_components
+        d = B.shape[-1] if self.n_components is None else self.n_components
+        shapes = (d, self.n_features_in_), (d, B.shape[-1])
         for holds, problem in (
-            (A.shape == B.shape == (d, self.n_features_in_), "the shapes of the maps"),
+            ((A.shape, B.shape) == shapes, "the shapes of the maps"),
             (A.dtype == B.dtype and A.dtype in FLOATS, "the maps are not floats"),
             (type(self.is_adapted_) is bool, "is_adapted_ has another type"),
             (type(self.n_iter_) is int, "n_iter_ has another type"),
             (np.isfinite(A).all() and np.isfinite(B).all(), "the maps are not finite"),
             (self.metric_ in ("cosine", "euclidean"), "the metric is unknown"),
-            (0 <= self.alpha_ < np.inf, "alpha or temperature is out of range"),
+            (0 <= self.alpha_, "alpha or temperature is out of range"),
             (0 < self.temperature_ < np.inf, "alpha or temperature is out of range"),
         ):
             if not holds:
@@ -464,7 +575,12 @@ class RetrievalAdapter(BaseEstimator):
             Recall, hits and nDCG at each k, reciprocal rank and average precision.
         """
         check_is_fitted(self)
-        Q, X, grades = check_data(queries, documents, relevance)
+        Q, X, grades = check_data(queries, documents, relevance, same_width=False)
+        if Q.shape[1] != X.shape[1]:
+            raise ValueError(
+                "Vectors of different widths cannot be compared before they are mapped:"
+                " use ranking_scores on the mapped vectors."
+            )
         judged = judged_queries(grades)
         before, after = (
             score_vectors(
@@ -480,3 +596,9 @@ class RetrievalAdapter(BaseEstimator):
             )
         )
         return Evaluation(before, after, queries=judged)
+
+
+def _padded(vectors: FloatArray, width: int) -> FloatArray:
+    """Return vectors with zeros up to a width."""
+    missing = width - vectors.shape[1]
+    return np.pad(vectors, [(0, 0), (0, missing)]) if missing else vectors

@@ -1,4 +1,4 @@
-"""Choice of penalty and temperature, and evidence, on held-out queries."""
+"""Choice of start, penalty and temperature, and evidence, on held-out queries."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -12,19 +12,29 @@ from vicinal.adapters._objective import N_SAMPLED_DOCUMENTS, RetrievalObjective
 from vicinal.base.selection import paired_gains
 from vicinal.objectives.nca import sample_indices
 
-# From a map near the identity to one close to the unpenalized maximum.
+# From a map near the center to one close to the unpenalized maximum.
 ALPHAS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
+# From the Procrustes rotation to a regression that is nearly unpenalized.
+RIDGE_ALPHAS = (np.inf, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 # Up to this number of queries, all of them are held out in folds; of more, 500 are
 # held out once; see "Large collections" in docs/adapters.md.
 MAX_CROSS_VALIDATED = 4000
 
-Solve = Callable[[RetrievalObjective, float, FloatArray], OptimizeResult]
+# Center of the penalty: of an objective, with the penalty of a closed form, or None.
+Center = Callable[[RetrievalObjective, float | None], FloatArray]
+# Of an objective, a penalty, initial maps and the center of the penalty.
+Solve = Callable[[RetrievalObjective, float, FloatArray, FloatArray], OptimizeResult]
 Scores = dict[str, FloatArray]
 
 
 class Candidate(NamedTuple):
-    """Settings, the maps of each fold, and the sum of average precisions by part."""
+    """Settings, the maps of each fold, and the sum of average precisions by part.
 
+    `ridge` is the penalty of the closed form at the center, None for the start. With an
+    infinite `alpha`, the maps are the center.
+    """
+
+    ridge: float | None
     alpha: float
     temperature: float
     maps: list[FloatArray]
@@ -94,69 +104,138 @@ class HeldOutQueries:
                 self.tests.append(objective.subset(rows))
                 self.samples.append(objective.subset(rows, sampled))
         self.rows = np.concatenate(parts)
+        self.sample_weight = objective.sample_weight[np.sort(self.rows)]
+
+    def search(
+        self,
+        solve: Solve,
+        center: Center,
+        ridges: Sequence[float],
+        temperatures: Callable[[float | None], Sequence[float]],
+    ) -> tuple[list[Candidate], list[FloatArray]]:
+        """Try closed forms, and paths from the start and from the best closed form.
+
+        Parameters
+        ----------
+        solve : callable
+            Solves for an objective, a penalty, initial maps and a center.
+        center : callable
+            Returns the start or, given a penalty, a closed form.
+        ridges : sequence of float
+            Penalties of closed forms.
+        temperatures : callable
+            Returns the temperatures to try around a center.
+
+        Returns
+        -------
+        candidates : list of Candidate
+            All that was tried.
+        starts : list of ndarray
+            The start of each fold.
+        """
+        starts = [center(objective, None) for objective in self.train]
+        candidates = self.fit_path(solve, None, starts, temperatures(None))
+        closed = [
+            self._candidate(
+                ridge,
+                np.inf,
+                1.0,
+                [center(objective, ridge) for objective in self.train],
+            )
+            for ridge in ridges
+        ]
+        best = max(closed, key=_total, default=None)
+        if best is not None and _total(best) > self._precision(starts).sum():
+            candidates += self.fit_path(
+                solve, best.ridge, best.maps, temperatures(best.ridge)
+            )
+        return [*closed, *candidates], starts
 
     def fit_path(
-        self, solve: Solve, start: FloatArray, temperatures: Sequence[float]
+        self,
+        solve: Solve,
+        ridge: float | None,
+        centers: list[FloatArray],
+        temperatures: Sequence[float],
     ) -> list[Candidate]:
         """Try penalties, then other temperatures with the best penalty.
 
         Penalties get weaker, each fit starts from the one before, and the path ends if
         two penalties in a row are worse than the best.
-
-        Parameters
-        ----------
-        solve : callable
-            Solves for an objective, a penalty and initial maps.
-        start : ndarray
-            Initial maps.
-        temperatures : sequence of float
-            Temperatures to try.
         """
         candidates: list[Candidate] = []
-        maps, best = [start] * len(self.train), 0
+        maps, best = [*centers], 0
         for temperature in temperatures:
             is_first = temperature == temperatures[0]
             for alpha in ALPHAS if is_first else [candidates[best].alpha]:
                 for k, objective in enumerate(self.train):
                     objective.temperature = temperature
-                    maps[k] = solve(objective, alpha, maps[k]).x
-                precision = [
-                    self._scores(sample, maps[fold])["map"].sum()
-                    for fold, sample in zip(self.folds, self.samples, strict=True)
-                ]
-                tried = Candidate(alpha, temperature, [*maps], np.array(precision))
+                    maps[k] = solve(objective, alpha, maps[k], centers[k]).x
+                tried = self._candidate(ridge, alpha, temperature, [*maps])
                 candidates.append(tried)
-                if tried.precision.sum() > candidates[best].precision.sum():
+                if _total(tried) > _total(candidates[best]):
                     best = len(candidates) - 1
                 elif is_first and len(candidates) - 1 - best == 2:
                     break
         return candidates
 
+    def _candidate(
+        self,
+        ridge: float | None,
+        alpha: float,
+        temperature: float,
+        maps: list[FloatArray],
+    ) -> Candidate:
+        return Candidate(ridge, alpha, temperature, maps, self._precision(maps))
+
+    def _precision(self, maps: list[FloatArray]) -> FloatArray:
+        """Return the weighted sum of average precisions by part."""
+        return np.array(
+            [
+                sample.sample_weight @ self._scores(sample, maps[fold])["map"]
+                for fold, sample in zip(self.folds, self.samples, strict=True)
+            ]
+        )
+
     def evaluate(
-        self, candidates: list[Candidate], start: FloatArray
+        self,
+        candidates: list[Candidate],
+        starts: list[FloatArray],
+        *,
+        unmapped: bool,
     ) -> tuple[Scores, Scores, bool]:
         """Score each part among all documents, with settings chosen on the others.
+
+        Parameters
+        ----------
+        candidates : list of Candidate
+            Settings to choose from.
+        starts : list of ndarray
+            Initial maps of each fold.
+        unmapped : bool
+            Whether the scores before are those of the vectors as they are; otherwise of
+            the initial maps.
 
         Returns
         -------
         before, after : dict of str to ndarray
             Scores of the held-out queries, in the order of the queries.
         improves : bool
-            Whether learning gains more than one standard error over the vectors as
-            they are or, if dimensions are dropped, over the initial maps.
+            Whether learning gains more than one standard error over the initial maps.
         """
         sums = np.stack([one.precision for one in candidates])
         chosen = np.argmax(sums.sum(axis=1, keepdims=True) - sums, axis=0)
-        maps = [
-            candidates[best].maps[fold]
-            for best, fold in zip(chosen, self.folds, strict=True)
-        ]
-        unmapped: list[FloatArray | None] = [None] * len(maps)
-        before, after = self._all_scores(unmapped), self._all_scores(maps)
-        kept = before
-        if start.shape[-2] < start.shape[-1]:
-            kept = self._all_scores([start] * len(maps))
-        gains, errors = paired_gains(np.stack([after["map"], kept["map"]]), -1)
+        after = self._all_scores(
+            [
+                candidates[best].maps[fold]
+                for best, fold in zip(chosen, self.folds, strict=True)
+            ]
+        )
+        before = kept = self._all_scores([starts[fold] for fold in self.folds])
+        if unmapped:
+            before = self._all_scores([None] * len(self.folds))
+        both = np.stack([after["map"], kept["map"]]) * self.sample_weight
+        gains, errors = paired_gains(both, -1)
         return before, after, bool(gains[0] > errors[0])
 
     def _all_scores(self, maps: Sequence[FloatArray | None]) -> Scores:
@@ -180,3 +259,7 @@ class HeldOutQueries:
             unit_length=test.unit_length,
             n_threads=test.n_threads,
         )
+
+
+def _total(candidate: Candidate) -> float:
+    return float(candidate.precision.sum())
