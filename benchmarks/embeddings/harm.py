@@ -1,4 +1,4 @@
-"""Adapters from few labeled queries: how often do they harm new queries?
+"""Adapters from few labeled queries, and how often they harm new queries.
 
 A cell is a set of texts, an encoder, a number of labeled queries, and a draw of these
 queries. All other queries are new: their nDCG@10 is compared with that of the vectors

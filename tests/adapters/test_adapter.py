@@ -95,7 +95,9 @@ def test_a_loss_by_few_components_is_said() -> None:
         few.fit(documents[:120] + noise * np.repeat([0.2, 0.6], 4), documents, pairs)
     assert few.is_adapted_
     assert few.evaluation_["map"].high < 0
-    # All tell as much: no two are better than the main axes.
+    # All tell as much: no two are much better than the main axes.
+    rng = np.random.default_rng(1)
+    documents, noise = rng.normal(size=(200, 8)), rng.normal(size=(120, 8))
     few.set_params(n_components=2)
     with pytest.warns(
         UserWarning, match="axes of the documents are kept .* Increase n_components"
@@ -412,3 +414,50 @@ def test_feedback_that_arrives_improves_the_maps() -> None:
     np.testing.assert_array_equal(adapter.query_components_, learned)
     with pytest.raises(ValueError, match="queries of 8 and documents of 8 numbers"):
         adapter.partial_fit(queries[:, :3], documents, pairs)
+
+
+def relevant_axes(seed: int = 0) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return queries that share four of 24 axes with documents, not the widest ones."""
+    rng = np.random.default_rng(seed)
+    documents = rng.normal(size=(300, 24)) * np.repeat([1.0, 1.5], [4, 20])
+    wanted = rng.integers(300, size=240)
+    queries = 0.3 * rng.normal(size=(240, 24))
+    queries[:, :4] += documents[wanted, :4]
+    turn = np.linalg.qr(rng.normal(size=(24, 24)))[0]
+    pairs = np.column_stack([np.arange(240), wanted])
+    return queries @ turn, documents @ turn, pairs
+
+
+@pytest.mark.parametrize("side", ["both", "two"])
+def test_the_first_nested_components_are_good_by_themselves(
+    side: str, tmp_path: Path
+) -> None:
+    data, new = halves(relevant_axes())
+    settings: dict[str, Any] = {"side": side, "metric": "cosine", "random_state": 0}
+    plain = RetrievalAdapter(n_folds=3, **settings).fit(*data)
+    nested = RetrievalAdapter(nested=True, n_folds=3, **settings).fit(*data)
+    U, V = nested.transform_queries(new[0]), nested.transform_documents(new[1])
+    expected = plain.transform_queries(new[0]) @ plain.transform_documents(new[1]).T
+    np.testing.assert_allclose(U @ V.T, expected, atol=1e-6)
+    few = nested.transform_documents(new[1], n_components=4)
+    scaled = V[:, :4] / np.linalg.norm(V[:, :4], axis=1, keepdims=True)
+    np.testing.assert_allclose(few, scaled, atol=1e-6)
+    whole = nested.evaluate(*new)["mrr"].after
+    axes = np.linalg.eigh(data[1].T @ data[1])[1][:, ::-1][:, :4]
+    main = ranking_scores(new[0] @ axes, new[1] @ axes, new[2])["mrr"].mean()
+    found = nested.evaluate(*new, n_components=4)["mrr"].after
+    assert found > main + 0.3
+    assert found > 0.8 * whole
+    save_adapter(tmp_path / "a.safetensors", nested)
+    again = load_adapter(tmp_path / "a.safetensors")
+    np.testing.assert_array_equal(again.transform_documents(new[1], 4), few)
+
+
+def test_nested_components_are_checked() -> None:
+    with pytest.raises(ValueError, match="nested=True cannot be combined with side"):
+        fitted(nested=True)
+    with pytest.raises(ValueError, match="needs an adapter with nested=True"):
+        fitted(side="both", alpha=0.1).transform_queries(turned()[0], 3)
+    adapter = fitted(side="both", alpha=0.1, nested=True)
+    with pytest.raises(ValueError, match="between 1 and 8, got 9"):
+        adapter.transform_queries(turned()[0], 9)

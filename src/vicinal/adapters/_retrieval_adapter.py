@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.adapters._evaluation import Evaluation, check_k, score_vectors
 from vicinal.adapters._objective import MiniBatches, RetrievalObjective
-from vicinal.adapters._selection import RIDGE_ALPHAS, HeldOutQueries
+from vicinal.adapters._selection import Centers, HeldOutQueries, nested_axes
 from vicinal.adapters._validation import (
     check_data,
     check_vectors,
@@ -62,14 +62,20 @@ class RetrievalAdapter(BaseEstimator):
     n_components : int or None, default=None
         Number of dimensions of the mapped vectors; None keeps all of them. Must be
         None with side "query", because documents are not mapped.
+    nested : bool, default=False
+        Whether the first components of mapped vectors are good vectors by themselves,
+        for any number of them (Matryoshka [3]_). The maps are followed by a rotation,
+        which changes no ranking of all components. It orders them by the agreement of
+        queries with relevant documents or, unless this helps held-out queries, by the
+        variance of the documents. Needs side "both" or "two".
     metric : {"auto", "cosine", "euclidean"}, default="auto"
         Distance that ranks the documents. "auto" is the cosine if all vectors have
         length 1, and Euclidean otherwise.
     alpha : float or "auto", default="auto"
         Penalty on the distance from the center. "auto" tries several values and
-        centers on held-out queries, and keeps the identity if none increases their mean
-        average precision by more than one standard error. With a number, the center is
-        the identity.
+        centers on held-out queries. It takes the strongest penalty within one standard
+        error of the best mean average precision, and keeps the identity if the gain is
+        below one standard error. With a number, the center is the identity.
     temperature : float or "auto", default="auto"
         T. "auto" is half of the temperature under which the relevant documents are most
         probable before learning. If alpha is "auto", too, that temperature and a
@@ -134,6 +140,8 @@ class RetrievalAdapter(BaseEstimator):
        Analysis. Advances in Neural Information Processing Systems 17, 2004.
     .. [2] Schönemann. A generalized solution of the orthogonal Procrustes problem.
        Psychometrika 31, 1966.
+    .. [3] Kusupati et al. Matryoshka representation learning. Advances in Neural
+       Information Processing Systems 35, 2022.
 
     Examples
     --------
@@ -153,6 +161,7 @@ class RetrievalAdapter(BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "side": [StrOptions({"query", "both", "two"})],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "nested": ["boolean"],
         "metric": [StrOptions({"auto", "cosine", "euclidean"})],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "temperature": [
@@ -173,6 +182,7 @@ class RetrievalAdapter(BaseEstimator):
     _: KW_ONLY
     side: str = "query"
     n_components: int | None = None
+    nested: bool = False
     metric: str = "auto"
     alpha: float | str = "auto"
     temperature: float | str = "auto"
@@ -266,85 +276,61 @@ class RetrievalAdapter(BaseEstimator):
             unit_length = has_unit_length(Q) and has_unit_length(X)
             metric = "cosine" if unit_length else "euclidean"
         Q, X = for_metric(Q[judged], X, metric)
-        frame = self._frame(X) if maps is None else maps[1]
-        # Maps before learning; None is a rotation that the queries determine.
-        kept = frame if widths[0] == widths[1] else None
-        if maps is not None:
-            kept = maps[0]
-            if (kept.shape[1], frame.shape[1]) != widths:
-                raise ValueError(
-                    f"The maps take queries of {kept.shape[1]} and documents of "
-                    f"{frame.shape[1]} numbers, got {widths[0]} and {widths[1]}."
-                )
-        if self.side == "two":
-            Q, X = (_padded(one, max(widths)) for one in (Q, X))
-
-        def center(objective: RetrievalObjective, ridge: float | None) -> FloatArray:
-            """Return the start or, given a penalty, a closed form."""
-            A = kept
-            if ridge is not None or A is None:
-                W = objective.regression.solve(np.inf if ridge is None else ridge)
-                A = frame @ W[: widths[0], : widths[1]].T
-            if self.side != "two":
-                return A
-            return np.stack([_padded(one, max(widths)) for one in (A, frame)])
-
+        centers = self._centers(X, widths, maps)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with single_threaded_blas():
             objective = RetrievalObjective(
-                Q,
-                X,
+                *((Q, X) if self.side != "two" else map(centers.padded, (Q, X))),
                 normalize(grades[judged], norm="l1"),
                 sample_weight=weight[judged] / weight[judged].mean(),
                 side=self.side,
                 unit_length=metric == "cosine",
                 n_jobs=self.n_jobs,
             )
-
-            def temperatures(ridge: float | None) -> list[float]:
-                return self._temperatures(objective, center(objective, ridge))
-
             sampled = Q.size * len(X) > MAX_PRODUCTS
             solve = partial(self._solve, sampled=sampled, seed=seed)
-            evaluation, is_adapted = None, True
+            ridge, evaluation, share = None, None, np.inf
             if self.alpha == "auto":
                 held_out = HeldOutQueries(
                     objective, self.n_folds, check_k(self.k), seed
                 )
-                ridges = () if self.side == "both" else RIDGE_ALPHAS
-                candidates, starts = held_out.search(
-                    solve, center, ridges, temperatures
+                candidates = held_out.search(
+                    solve,
+                    centers,
+                    lambda ridge: self._temperatures(
+                        objective, centers(objective, ridge)
+                    ),
                 )
-                is_narrow = maps is None and len(frame) < widths[1]
-                before, after, is_adapted = held_out.evaluate(
-                    candidates, starts, unmapped=kept is not None and is_narrow
+                is_narrow = len(centers.frame) < widths[0] == widths[1]
+                chosen, before, after = held_out.evaluate(
+                    candidates, unmapped=is_narrow and maps is None
                 )
+                ridge, alpha, temperature = chosen[:3]
+                if self.nested:
+                    share = held_out.choose_share(chosen)
                 rows = judged[np.sort(held_out.rows)]
                 weights = None if sample_weight is None else weight[rows]
                 evaluation = Evaluation(
                     before, after, seed, rows, sample_weight=weights
                 )
-                ridge, alpha, temperature, *_ = max(
-                    candidates, key=lambda one: one.precision.sum()
-                )
-            else:
-                ridge, alpha, temperature = (
-                    None,
-                    float(self.alpha),
-                    temperatures(None)[0],
-                )
+            start = centers(objective, ridge)
+            if self.alpha != "auto":
+                alpha = float(self.alpha)
+                temperature = self._temperatures(objective, start)[0]
             objective.temperature = temperature
-            start = center(objective, ridge if is_adapted else None)
-            result = solution(start, 0, [], "converged", "the start is kept")
-            if is_adapted and np.isfinite(alpha):
+            result = solution(start, 0, [], "converged", "the center")
+            if np.isfinite(alpha):
                 result = solve(objective, alpha, start, start)
+            if self.nested:
+                result.x = nested_axes(objective, result.x, share) @ result.x
         A, B = result.x if self.side == "two" else (result.x, result.x)
         A, B = A[:, : widths[0]], B[:, : widths[1]]
         B = np.eye(len(A)) if self.side == "query" else B
         self.query_components_ = A.astype(Q.dtype)
         self.document_components_ = B.astype(Q.dtype)
         self.alpha_, self.temperature_ = float(alpha), temperature
-        self.metric_, self.is_adapted_ = metric, is_adapted
+        self.metric_ = metric
+        self.is_adapted_ = ridge is not None or bool(np.isfinite(alpha))
         self.n_features_in_, self.n_iter_ = widths[0], result.nit
         self.__dict__.pop("evaluation_", None)  # of an earlier fit
         if evaluation is not None:
@@ -358,6 +344,25 @@ class RetrievalAdapter(BaseEstimator):
             )
         return self
 
+    def _centers(
+        self,
+        X: FloatArray,
+        widths: tuple[int, int],
+        maps: tuple[FloatArray, FloatArray] | None,
+    ) -> Centers:
+        """Return the maps before learning and their closed forms."""
+        if maps is None:
+            frame = self._frame(X)
+            kept = frame if widths[0] == widths[1] else None
+        else:
+            kept, frame = maps
+            if (kept.shape[1], frame.shape[1]) != widths:
+                raise ValueError(
+                    f"The maps take queries of {kept.shape[1]} and documents of "
+                    f"{frame.shape[1]} numbers, got {widths[0]} and {widths[1]}."
+                )
+        return Centers(kept, frame, self.side, widths)
+
     def _frame(self, X: FloatArray) -> FloatArray:
         """Return the identity or, for fewer components, the axes of the documents."""
         D = X.shape[1]
@@ -366,6 +371,11 @@ class RetrievalAdapter(BaseEstimator):
             raise ValueError(
                 f"n_components={d} cannot be combined with side='query', which leaves "
                 f"documents in their {D} dimensions; use side='both' or 'two'."
+            )
+        if self.side == "query" and self.nested:
+            raise ValueError(
+                "nested=True cannot be combined with side='query', which leaves "
+                "documents as they are; use side='both' or 'two'."
             )
         if d > D:
             raise ValueError(f"n_components={d} is above the {D} features.")
@@ -459,40 +469,58 @@ class RetrievalAdapter(BaseEstimator):
             )
         warn_caller(f"{outcome} ({summary}). {advice}")
 
-    def transform_queries(self, queries: ArrayLike) -> FloatArray:
+    def transform_queries(
+        self, queries: ArrayLike, n_components: int | None = None
+    ) -> FloatArray:
         """Map queries.
 
         Parameters
         ----------
         queries : array-like of shape (n_queries, n_features)
             Query vectors.
+        n_components : int or None, default=None
+            Number of first components of a nested map; None is all.
 
         Returns
         -------
         ndarray of shape (n_queries, n_components)
             Mapped queries, of length 1 under the cosine.
         """
-        return self._transform(queries, "query")
+        return self._transform(queries, "query", n_components)
 
-    def transform_documents(self, documents: ArrayLike) -> FloatArray:
+    def transform_documents(
+        self, documents: ArrayLike, n_components: int | None = None
+    ) -> FloatArray:
         """Map documents; with side "query" they stay unchanged.
 
         Parameters
         ----------
         documents : array-like of shape (n_documents, n_features)
             Document vectors.
+        n_components : int or None, default=None
+            Number of first components of a nested map; None is all.
 
         Returns
         -------
         ndarray of shape (n_documents, n_components)
             Mapped documents, of length 1 under the cosine.
         """
-        return self._transform(documents, "document")
+        return self._transform(documents, "document", n_components)
 
-    def _transform(self, vectors: ArrayLike, kind: str) -> FloatArray:
+    def _transform(
+        self, vectors: ArrayLike, kind: str, n_components: int | None
+    ) -> FloatArray:
         check_is_fitted(self)
         points = check_vectors(vectors, "vectors")
         components = getattr(self, f"{kind}_components_")
+        if n_components is not None:
+            if not self.nested:
+                raise ValueError("n_components needs an adapter with nested=True.")
+            if not 1 <= n_components <= len(components):
+                raise ValueError(
+                    f"n_components must be between 1 and {len(components)}, got "
+                    f"{n_components}."
+                )
         if points.shape[1] != components.shape[1]:
             raise ValueError(
                 f"Expected {kind} vectors of {components.shape[1]} numbers, got "
@@ -502,6 +530,7 @@ class RetrievalAdapter(BaseEstimator):
             points = to_unit_length(points, kind)
         if kind == "document" and self.side == "query":
             return points
+        components = components[:n_components]
         mapped: FloatArray = points @ components.T.astype(points.dtype, copy=False)
         return to_unit_length(mapped, kind) if self.metric_ == "cosine" else mapped
 
@@ -517,7 +546,7 @@ class RetrievalAdapter(BaseEstimator):
             (type(self.n_iter_) is int, "n_iter_ has another type"),
             (np.isfinite(A).all() and np.isfinite(B).all(), "the maps are not finite"),
             (self.metric_ in ("cosine", "euclidean"), "the metric is unknown"),
-            (0 <= self.alpha_, "alpha or temperature is out of range"),
+            (self.alpha_ >= 0, "alpha or temperature is out of range"),
             (0 < self.temperature_ < np.inf, "alpha or temperature is out of range"),
         ):
             if not holds:
@@ -560,7 +589,11 @@ class RetrievalAdapter(BaseEstimator):
         )
 
     def evaluate(
-        self, queries: ArrayLike, documents: ArrayLike, relevance: Any
+        self,
+        queries: ArrayLike,
+        documents: ArrayLike,
+        relevance: Any,
+        n_components: int | None = None,
     ) -> Evaluation:
         """Score new queries before and after, with intervals and tests.
 
@@ -568,6 +601,8 @@ class RetrievalAdapter(BaseEstimator):
         ----------
         queries, documents, relevance
             As for `fit`; the queries should not be those of the fit.
+        n_components : int or None, default=None
+            Number of first components of a nested map; None is all.
 
         Returns
         -------
@@ -592,13 +627,10 @@ class RetrievalAdapter(BaseEstimator):
             )
             for vectors in (
                 for_metric(Q[judged], X, self.metric_),
-                (self.transform_queries(Q[judged]), self.transform_documents(X)),
+                (
+                    self.transform_queries(Q[judged], n_components),
+                    self.transform_documents(X, n_components),
+                ),
             )
         )
         return Evaluation(before, after, queries=judged)
-
-
-def _padded(vectors: FloatArray, width: int) -> FloatArray:
-    """Return vectors with zeros up to a width."""
-    missing = width - vectors.shape[1]
-    return np.pad(vectors, [(0, 0), (0, missing)]) if missing else vectors
