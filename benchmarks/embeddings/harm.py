@@ -207,7 +207,7 @@ def score(
     draw: int,
 ) -> dict[str, Any]:
     """Learn from some queries and score the others before and after."""
-    order = np.random.default_rng(draw).permutation(len(Q))
+    order = np.random.default_rng((1, draw)).permutation(len(Q))
     learning, new = np.sort(order[:budget]), np.sort(order[budget:])
     mapped = method(Q[learning], X, relevance[learning], Q[new], draw)
     before, after = (
