@@ -37,17 +37,13 @@ VERSIONS = {name: version(name) for name in ("numpy", "scikit-learn", "torch")}
 Maps = tuple[FloatArray, FloatArray]
 
 
-def vicinal_maps(side: str) -> Callable[..., Maps]:
-    """Return a method: mapped new queries and documents by RetrievalAdapter."""
-
-    def method(Q: Any, X: Any, relevance: Any, new: Any, seed: int) -> Maps:
-        adapter = RetrievalAdapter(side=side, random_state=seed, n_jobs=1)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Nothing was learned")
-            adapter.fit(Q, X, relevance)
-        return adapter.transform_queries(new), adapter.transform_documents(X)
-
-    return method
+def vicinal_maps(Q: Any, X: Any, relevance: Any, new: Any, seed: int) -> Maps:
+    """Return mapped new queries and documents by RetrievalAdapter."""
+    adapter = RetrievalAdapter(random_state=seed, n_jobs=1)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Nothing was learned")
+        adapter.fit(Q, X, relevance)
+    return adapter.transform_queries(new), adapter.transform_documents(X)
 
 
 def torch_maps(loss: str) -> Callable[..., Maps]:
@@ -116,8 +112,7 @@ def skip_maps(Q: Any, X: Any, relevance: csr_array, new: Any, seed: int) -> Maps
 
 
 METHODS: dict[str, Callable[..., Maps]] = {
-    "vicinal, query": vicinal_maps("query"),
-    "vicinal, two": vicinal_maps("two"),
+    "vicinal": vicinal_maps,
     "InfoNCE": torch_maps("InfoNCE"),
     "triplet": torch_maps("triplet"),
     "skip": skip_maps,
