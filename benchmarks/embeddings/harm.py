@@ -169,7 +169,7 @@ def data_of(data: Texts, encoder: str) -> tuple[FloatArray, FloatArray, csr_arra
     if encoder == "hybrid":
         parts.append(bm25_vectors(data.texts))
     X, Q = (
-        np.hstack([one[k] for one in parts]).astype(np.float32) / np.sqrt(len(parts))
+        (np.hstack([one[k] for one in parts]) / np.sqrt(len(parts))).astype(np.float32)
         for k in (0, 1)
     )
     return Q[judged], X[kept], relevance[judged]

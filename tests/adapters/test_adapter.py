@@ -345,7 +345,7 @@ def test_unrelated_vectors_of_another_width_keep_the_rotation() -> None:
 def test_large_collections_of_two_widths(monkeypatch: pytest.MonkeyPatch) -> None:
     data, new = halves(distorted(widths=(12, 16)))
     exact, sampled = (
-        RetrievalAdapter(metric="cosine", random_state=0, n_folds=3) for _ in range(2)
+        RetrievalAdapter(metric="cosine", alpha=0.03, random_state=0) for _ in range(2)
     )
     exact.fit(*data)
     monkeypatch.setattr("vicinal.adapters._retrieval_adapter.MAX_PRODUCTS", 0)
@@ -417,13 +417,13 @@ def test_feedback_that_arrives_improves_the_maps() -> None:
 
 
 def relevant_axes(seed: int = 0) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return queries that share four of 24 axes with documents, not the widest ones."""
+    """Return queries that share four of 12 axes with documents, not the widest ones."""
     rng = np.random.default_rng(seed)
-    documents = rng.normal(size=(300, 24)) * np.repeat([1.0, 1.5], [4, 20])
+    documents = rng.normal(size=(300, 12)) * np.repeat([1.0, 1.2], [4, 8])
     wanted = rng.integers(300, size=240)
-    queries = 0.3 * rng.normal(size=(240, 24))
+    queries = 0.1 * rng.normal(size=(240, 12))
     queries[:, :4] += documents[wanted, :4]
-    turn = np.linalg.qr(rng.normal(size=(24, 24)))[0]
+    turn = np.linalg.qr(rng.normal(size=(12, 12)))[0]
     pairs = np.column_stack([np.arange(240), wanted])
     return queries @ turn, documents @ turn, pairs
 
