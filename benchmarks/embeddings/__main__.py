@@ -3,12 +3,12 @@
 import argparse
 from pathlib import Path
 
-from benchmarks.embeddings import bridge, harm
+from benchmarks.embeddings import bridge, harm, nested
 
 parser = argparse.ArgumentParser(
     prog="python -m benchmarks.embeddings", description=__doc__
 )
-parser.add_argument("name", choices=["bridge", "harm"])
+parser.add_argument("name", choices=["bridge", "harm", "nested"])
 parser.add_argument("--sets", nargs="+", choices=bridge.SETS, default=[*bridge.SETS])
 parser.add_argument("--repeats", type=int, default=50, help="of the coverage")
 parser.add_argument("--draws", type=int, default=1, help="of the labeled queries")
@@ -18,5 +18,7 @@ parser.add_argument("--seed", type=int, default=0)
 arguments = parser.parse_args()
 if arguments.name == "bridge":
     bridge.main(arguments.sets, arguments.repeats, arguments.seed)
+elif arguments.name == "nested":
+    nested.main(arguments.sets, arguments.seed)
 else:
     harm.main(arguments.sets, arguments.draws, arguments.store, arguments.minutes)
