@@ -14,7 +14,7 @@ ENCODERS = ("minilm", "wordllama")
 # As many labeled queries as there are new ones, but at most these.
 MAX_LABELED = 300
 # Codes of vectors, each rescored with the vectors; faiss calls this refinement.
-CODES = ("SQ8,RFlat", "LSH,RFlat")
+CODES = ("SQ8,RFlat", "LSHr,RFlat")
 N_RESCORED = 10
 
 

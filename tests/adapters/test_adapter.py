@@ -354,7 +354,7 @@ def test_large_collections_of_two_widths(monkeypatch: pytest.MonkeyPatch) -> Non
         ranking_scores(one.transform_queries(new[0]), *new[1:])["mrr"].mean()
         for one in (exact, sampled)
     ]
-    assert scores[1] == pytest.approx(scores[0], abs=0.05)
+    assert scores[1] > scores[0] - 0.05
 
 
 def test_queries_of_weight_zero_do_not_count() -> None:

@@ -94,7 +94,9 @@ def adapter_page(
             _SIDES[adapter.side],
             f"{n_features:,} to {d:,} dimensions",
             f"{adapter.metric_} metric",
-            f"penalty {adapter.alpha_:g}, temperature {adapter.temperature_:.3g}",
+            f"penalty {adapter.alpha_:g}, temperature {adapter.temperature_:.3g}"
+            if np.isfinite(adapter.alpha_)
+            else "no iterations",
         ],
         changes=evaluation.changes,
         names=_NAMES,
