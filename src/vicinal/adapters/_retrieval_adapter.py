@@ -65,9 +65,9 @@ class RetrievalAdapter(BaseEstimator):
     nested : bool, default=False
         Whether the first components of mapped vectors are good vectors by themselves,
         for any number of them (Matryoshka [3]_). The maps are followed by a rotation,
-        which changes no ranking of all components. It orders them by the agreement of
-        queries with relevant documents or, unless this helps held-out queries, by the
-        variance of the documents. Needs side "both" or "two".
+        which changes no ranking by all components. It orders them by the agreement of
+        queries with relevant documents and by the variance of the documents. Needs side
+        "both" or "two".
     metric : {"auto", "cosine", "euclidean"}, default="auto"
         Distance that ranks the documents. "auto" is the cosine if all vectors have
         length 1, and Euclidean otherwise.
@@ -289,7 +289,7 @@ class RetrievalAdapter(BaseEstimator):
             )
             sampled = Q.size * len(X) > MAX_PRODUCTS
             solve = partial(self._solve, sampled=sampled, seed=seed)
-            ridge, evaluation, share = None, None, np.inf
+            ridge, evaluation = None, None
             if self.alpha == "auto":
                 held_out = HeldOutQueries(
                     objective, self.n_folds, check_k(self.k), seed
@@ -306,8 +306,6 @@ class RetrievalAdapter(BaseEstimator):
                     candidates, unmapped=is_narrow and maps is None
                 )
                 ridge, alpha, temperature = chosen[:3]
-                if self.nested:
-                    share = held_out.choose_share(chosen)
                 rows = judged[np.sort(held_out.rows)]
                 weights = None if sample_weight is None else weight[rows]
                 evaluation = Evaluation(
@@ -322,7 +320,7 @@ class RetrievalAdapter(BaseEstimator):
             if np.isfinite(alpha):
                 result = solve(objective, alpha, start, start)
             if self.nested:
-                result.x = nested_axes(objective, result.x, share) @ result.x
+                result.x = nested_axes(objective, result.x) @ result.x
         A, B = result.x if self.side == "two" else (result.x, result.x)
         A, B = A[:, : widths[0]], B[:, : widths[1]]
         B = np.eye(len(A)) if self.side == "query" else B

@@ -17,9 +17,6 @@ from vicinal.objectives.nca import sample_indices
 ALPHAS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 # From the Procrustes rotation to a regression that is nearly unpenalized.
 RIDGE_ALPHAS = (np.inf, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
-# Orders of nested components: by the variance of the documents, or by the agreement of
-# queries with relevant documents plus a share of that variance.
-NESTED_SHARES = (np.inf, 1.0, 0.3, 0.1)
 # Up to this number of queries, all of them are held out in folds; of more, 500 are
 # held out once; see "Large collections" in docs/adapters.md.
 MAX_CROSS_VALIDATED = 4000
@@ -270,25 +267,6 @@ class HeldOutQueries:
             chosen = learned[one_standard_error_choice(precision)]
         return chosen, before, after
 
-    def choose_share(self, chosen: Candidate) -> float:
-        """Return the order of nested components whose prefixes find the most.
-
-        Scores are means over an eighth, a fourth and half of the components. The order
-        by variance is kept unless another gains more than one standard error.
-        """
-        d = chosen.maps[0].shape[-2]
-        prefixes = [d // share or 1 for share in (8, 4, 2)]
-        scores = []
-        for share in NESTED_SHARES:
-            pairs = zip(self.train, chosen.maps, strict=True)
-            maps = [nested_axes(*one, share) @ one[1] for one in pairs]
-            found = [
-                self._all_scores([maps[fold][..., :p, :] for fold in self.folds])["map"]
-                for p in prefixes
-            ]
-            scores.append(np.mean(found, axis=0) * self.sample_weight)
-        return NESTED_SHARES[one_standard_error_choice(np.stack(scores), default=0)]
-
     def _all_scores(self, maps: Sequence[FloatArray | None]) -> Scores:
         """Return the scores of all held-out queries, in their order."""
         found = [self._scores(*part) for part in zip(self.tests, maps, strict=True)]
@@ -312,24 +290,19 @@ class HeldOutQueries:
         )
 
 
-def nested_axes(
-    objective: RetrievalObjective, maps: FloatArray, share: float
-) -> FloatArray:
+def nested_axes(objective: RetrievalObjective, maps: FloatArray) -> FloatArray:
     """Return a rotation of the mapped vectors whose first axes matter most.
 
     The inner product of a query u and a document v sums over the axes r of a rotation:
-    ⟨u, v⟩ = Σ ⟨r, u⟩⟨r, v⟩. The mean over relevant pairs, rᵀ C r with the symmetric
-    part C of the mean of u vᵀ, is largest for the first eigenvectors of C. A share of
-    the second moments of the documents orders axes that few queries determine; an
-    infinite one is a principal component analysis.
+    ⟨u, v⟩ = Σ ⟨r, u⟩⟨r, v⟩. The mean of a term over relevant pairs is rᵀ C r, with the
+    symmetric part C of the mean of u vᵀ. The axes are the eigenvectors of C plus the
+    second moments of the documents, which order axes that few queries determine.
     """
     (U, _), (V, _) = objective.mapped(maps)
-    moments = (V.T @ V).astype(np.float64) / len(V)
-    if np.isfinite(share):
-        weighted = objective.sample_weight.astype(U.dtype)[:, None] * U
-        C = weighted.T @ (objective.weights @ V) / len(U)
-        moments = (C + C.T) / 2 + share * moments
-    _, axes = np.linalg.eigh(moments)
+    weighted = objective.sample_weight.astype(U.dtype)[:, None] * U
+    C = weighted.T @ (objective.weights @ V) / len(U)
+    moments = (C + C.T) / 2 + V.T @ V / len(V)
+    _, axes = np.linalg.eigh(moments.astype(np.float64))
     return axes[:, ::-1].T
 
 
