@@ -74,8 +74,9 @@ class RetrievalAdapter(BaseEstimator):
     alpha : float or "auto", default="auto"
         Penalty on the distance from the center. "auto" tries several values and
         centers on held-out queries. It takes the strongest penalty within one standard
-        error of the best mean average precision, and keeps the identity if the gain is
-        below one standard error. With a number, the center is the identity.
+        error of the best mean average precision. It keeps the identity if the gain is
+        below one standard error, or if nDCG at the largest `k` falls. With a number,
+        the center is the identity.
     temperature : float or "auto", default="auto"
         T. "auto" is half of the temperature under which the relevant documents are most
         probable before learning. If alpha is "auto", too, that temperature and a

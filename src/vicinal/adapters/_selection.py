@@ -239,8 +239,9 @@ class HeldOutQueries:
         Returns
         -------
         chosen : Candidate
-            The simplest within one standard error of the best or, if learning does not
-            gain more than one standard error over the start, the start.
+            The simplest within one standard error of the best. The start, if learning
+            does not gain more than one standard error over it, or if the first ranks
+            lose.
         before, after : dict of str to ndarray
             Scores of the held-out queries, in the order of the queries.
         """
@@ -263,7 +264,9 @@ class HeldOutQueries:
         both = np.stack([after["map"], kept["map"]]) * self.sample_weight
         gains, errors = paired_gains(both, -1)
         chosen = candidates[0]
-        if gains[0] > errors[0]:
+        first = f"ndcg@{max(self.ks)}"  # all relevant documents may gain, but not these
+        loses = self.sample_weight @ (after[first] - kept[first]) < 0
+        if gains[0] > errors[0] and not loses:
             chosen = learned[one_standard_error_choice(precision)]
         return chosen, before, after
 
