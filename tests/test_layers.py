@@ -32,7 +32,7 @@ HOMES = {
     "rich": {"app"},
     "jinja2": {"app"},
     "matplotlib": {"plotting"},
-    "torch": {"neural"},
+    "torch": {"neural", "adapters"},
     "dask": {"dask"},
     "distributed": {"dask"},
 }

@@ -40,4 +40,4 @@ def test_the_workflow_runs_every_session() -> None:
         r"@nox\.session(?:\((.*)\))?\ndef (\w+)", (ROOT / "noxfile.py").read_text()
     )
     needed = {name for options, name in sessions if "default=False" not in options}
-    assert set(run) == needed | {"mlflow"}
+    assert set(run) == needed | {"mlflow", "integrations"}

@@ -1,1 +1,1 @@
-"""Benchmarks of embeddings: bridges between models."""
+"""Benchmarks of embeddings: bridges, few labels, nested components, vector stores."""

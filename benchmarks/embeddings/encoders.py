@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -18,8 +19,9 @@ from vicinal._typing import FloatArray
 
 @dataclass(frozen=True)
 class Texts:
-    """Vectors of the same documents and queries by two models, and relevance."""
+    """Texts of documents and queries, their vectors by two models, and relevance."""
 
+    texts: tuple[Any, Any]
     minilm: tuple[FloatArray, FloatArray]
     wordllama: tuple[FloatArray, FloatArray]
     relevance: csr_array
@@ -53,7 +55,7 @@ def load(name: str) -> Texts:
             minilm = encode_minilm(texts[0]), encode_minilm(texts[1])
     documents, queries = (_unit(one) for one in minilm)
     words = encode_wordllama(texts[0]), encode_wordllama(texts[1])
-    return Texts((documents, queries), words, relevance)
+    return Texts(texts, (documents, queries), words, relevance)
 
 
 def encode_minilm(texts: Sequence[str]) -> FloatArray:

@@ -35,3 +35,16 @@ def unrelated(seed: int = 0) -> tuple[FloatArray, FloatArray, IntArray]:
     rng = np.random.default_rng(seed)
     pairs = np.column_stack([np.arange(100), rng.integers(150, size=100)])
     return rng.normal(size=(100, 6)), rng.normal(size=(150, 6)), pairs
+
+
+def distorted(
+    n_queries: int = 400, widths: tuple[int, int] = (16, 16), seed: int = 0
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return queries that are a random linear map of their documents, and noise."""
+    rng = np.random.default_rng(seed)
+    documents = rng.normal(size=(600, widths[1]))
+    wanted = rng.integers(600, size=n_queries)
+    mixing = rng.normal(size=widths[::-1]) / np.sqrt(widths[1])
+    noise = 0.4 * rng.normal(size=(n_queries, widths[0]))
+    pairs = np.column_stack([np.arange(n_queries), wanted])
+    return documents[wanted] @ mixing + noise, documents, pairs

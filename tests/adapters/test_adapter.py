@@ -1,6 +1,7 @@
 """The adapter: that it learns where it can, keeps still where not, and says so."""
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,14 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from tests.adapters.data import noisy, turned, unrelated
-from vicinal.adapters import RetrievalAdapter
+from tests.adapters.data import distorted, noisy, turned, unrelated
+from vicinal._typing import FloatArray, IntArray
+from vicinal.adapters import (
+    RetrievalAdapter,
+    load_adapter,
+    ranking_scores,
+    save_adapter,
+)
 
 
 def fitted(**parameters: Any) -> RetrievalAdapter:
@@ -88,7 +95,9 @@ def test_a_loss_by_few_components_is_said() -> None:
         few.fit(documents[:120] + noise * np.repeat([0.2, 0.6], 4), documents, pairs)
     assert few.is_adapted_
     assert few.evaluation_["map"].high < 0
-    # All tell as much: no two are better than the main axes.
+    # All tell as much: no two are much better than the main axes.
+    rng = np.random.default_rng(1)
+    documents, noise = rng.normal(size=(200, 8)), rng.normal(size=(120, 8))
     few.set_params(n_components=2)
     with pytest.warns(
         UserWarning, match="axes of the documents are kept .* Increase n_components"
@@ -211,8 +220,8 @@ def test_bad_parameters_are_refused(parameters: dict[str, Any], words: str) -> N
 def test_bad_data_are_refused() -> None:
     queries, documents, pairs = turned()
     adapter = RetrievalAdapter(alpha=0.1)
-    with pytest.raises(ValueError, match="same space"):
-        adapter.fit(queries[:, :3], documents, pairs)
+    with pytest.raises(ValueError, match=r"same space.*side='query' or 'two' maps"):
+        RetrievalAdapter(side="both").fit(queries[:, :3], documents, pairs)
     with pytest.raises(ValueError, match="too few to tell"):
         RetrievalAdapter().fit(queries[:5], documents, pairs[:5])
     same = np.repeat(queries[:1], 20, axis=0)
@@ -249,3 +258,206 @@ def test_vectors_too_large_for_sums_of_squares_are_refused(
 def test_texts_are_no_vectors() -> None:
     with pytest.raises(ValueError, match="queries must be vectors of numbers"):
         RetrievalAdapter().fit([["red car"], ["car"]], np.ones((3, 2)), [(0, 1)])
+
+
+def halves(
+    data: tuple[FloatArray, FloatArray, IntArray],
+) -> tuple[tuple[FloatArray, FloatArray, IntArray], ...]:
+    """Return the first and the second half of the queries, each with its pairs."""
+    queries, documents, pairs = data
+    n = len(queries) // 2
+    numbers = np.arange(n)
+    return tuple(
+        (queries[rows], documents, np.column_stack([numbers, pairs[rows, 1]]))
+        for rows in (slice(n), slice(n, None))
+    )
+
+
+def mean_reciprocal_rank(
+    queries: FloatArray, documents: FloatArray, pairs: IntArray
+) -> float:
+    scores = ranking_scores(queries, documents, pairs, metric="euclidean")
+    return float(scores["mrr"].mean())
+
+
+@pytest.mark.parametrize("widths", [(16, 16), (12, 16), (20, 16)])
+@pytest.mark.parametrize("side", ["query", "two"])
+def test_a_hidden_distortion_is_undone_as_by_a_tuned_ridge_regression(
+    widths: tuple[int, int], side: str, tmp_path: Path
+) -> None:
+    (queries, documents, pairs), new = halves(distorted(widths=widths))
+    adapter = RetrievalAdapter(side=side, random_state=0, n_folds=3)
+    adapter.fit(queries, documents, pairs)
+    assert adapter.is_adapted_
+    assert adapter.query_components_.shape == (16, widths[0])
+    # Of the penalties, the best for the new queries: an advantage over ours.
+    best = max(
+        mean_reciprocal_rank(
+            new[0]
+            @ np.linalg.solve(
+                queries.T @ queries + alpha * np.eye(widths[0]),
+                queries.T @ documents[pairs[:, 1]],
+            ),
+            documents,
+            new[2],
+        )
+        for alpha in 10.0 ** np.arange(-2, 4)
+    )
+    mapped = adapter.transform_queries(new[0])
+    own = adapter.transform_documents(documents)
+    assert mean_reciprocal_rank(mapped, own, new[2]) > best - 0.01
+    save_adapter(tmp_path / "a.safetensors", adapter)
+    again = load_adapter(tmp_path / "a.safetensors")
+    np.testing.assert_array_equal(again.transform_queries(new[0]), mapped)
+
+
+def test_narrow_maps_of_vectors_of_two_widths() -> None:
+    (queries, documents, pairs), new = halves(distorted(widths=(12, 16)))
+    adapter = RetrievalAdapter(side="two", n_components=8, random_state=0, n_folds=3)
+    adapter.fit(queries, documents, pairs)
+    assert adapter.query_components_.shape == (8, 12)
+    assert adapter.document_components_.shape == (8, 16)
+    found = ranking_scores(
+        adapter.transform_queries(new[0]),
+        adapter.transform_documents(documents),
+        new[2],
+        metric="euclidean",
+    )
+    # Held-out queries estimate it; before is the rotation between the two widths.
+    gain = adapter.evaluation_["mrr"]
+    assert found["mrr"].mean() == pytest.approx(gain.after, abs=0.1)
+    with pytest.raises(ValueError, match="use ranking_scores on the mapped vectors"):
+        adapter.evaluate(*new)
+    with pytest.raises(ValueError, match="query vectors of 12 numbers, got 16"):
+        adapter.transform_queries(documents)
+
+
+def test_unrelated_vectors_of_another_width_keep_the_rotation() -> None:
+    queries, documents, pairs = unrelated()
+    with pytest.warns(UserWarning, match="the rotation is kept"):
+        adapter = RetrievalAdapter(random_state=0, n_folds=3).fit(
+            queries[:, :4], documents, pairs
+        )
+    A = adapter.query_components_
+    np.testing.assert_allclose(A.T @ A, A[:, 0] @ A[:, 0] * np.eye(4), atol=1e-12)
+
+
+def test_large_collections_of_two_widths(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, new = halves(distorted(widths=(12, 16)))
+    exact, sampled = (
+        RetrievalAdapter(metric="cosine", alpha=0.03, random_state=0) for _ in range(2)
+    )
+    exact.fit(*data)
+    monkeypatch.setattr("vicinal.adapters._retrieval_adapter.MAX_PRODUCTS", 0)
+    sampled.fit(*data)
+    scores = [
+        ranking_scores(one.transform_queries(new[0]), *new[1:])["mrr"].mean()
+        for one in (exact, sampled)
+    ]
+    assert scores[1] > scores[0] - 0.05
+
+
+def test_queries_of_weight_zero_do_not_count() -> None:
+    queries, documents, pairs = turned()
+    weights = np.repeat([1.0, 0.0], [100, 20])
+    kept = RetrievalAdapter(random_state=0, n_folds=3)
+    kept.fit(queries[:100], documents, pairs[:100])
+    weighted = RetrievalAdapter(random_state=0, n_folds=3)
+    weighted.fit(queries, documents, pairs, sample_weight=weights)
+    np.testing.assert_array_equal(weighted.query_components_, kept.query_components_)
+    assert weighted.evaluation_["map"].after == kept.evaluation_["map"].after
+    with pytest.raises(ValueError, match="sample_weight"):
+        weighted.fit(queries, documents, pairs, sample_weight=-weights)
+
+
+def test_weights_decide_between_groups_of_queries(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    documents = rng.normal(size=(200, 6))
+    wanted = rng.integers(200, size=160)
+    signs = np.repeat([1.0, -1.0], 80)  # half of the queries are turned around
+    queries = signs[:, None] * documents[wanted] + 0.3 * rng.normal(size=(160, 6))
+    pairs = np.column_stack([np.arange(160), wanted])
+    adapter = RetrievalAdapter(random_state=0, n_folds=4)
+    with pytest.warns(UserWarning, match="Nothing was learned"):
+        adapter.fit(queries, documents, pairs)
+    adapter.fit(queries, documents, pairs, sample_weight=np.where(signs < 0, 1, 0.01))
+    assert np.trace(adapter.query_components_) < -3
+    gain = adapter.evaluation_["mrr"]
+    before, after = adapter.evaluation_.before["mrr"], adapter.evaluation_.after["mrr"]
+    rows = np.argsort(np.argsort(adapter.evaluation_.queries))
+    weights = np.where(signs < 0, 1, 0.01)[adapter.evaluation_.queries][rows]
+    assert gain.gain == pytest.approx(np.average(after - before, weights=weights))
+    save_adapter(tmp_path / "a.safetensors", adapter)
+    again = load_adapter(tmp_path / "a.safetensors")
+    assert again.evaluation_["mrr"] == gain
+
+
+def test_feedback_that_arrives_improves_the_maps() -> None:
+    queries, documents, pairs = turned(n_queries=360)
+    parts = [
+        (
+            queries[rows],
+            documents,
+            np.column_stack([np.arange(len(queries[rows])), pairs[rows, 1]]),
+        )
+        for rows in (slice(40), slice(40, 240), slice(240, None))
+    ]
+    adapter = RetrievalAdapter(random_state=0, n_folds=3).partial_fit(*parts[0])
+    first = adapter.evaluate(*parts[2])["map"].after
+    adapter.partial_fit(*parts[1])
+    assert adapter.evaluation_["map"].n_queries == 200
+    assert adapter.evaluate(*parts[2])["map"].after > first + 0.02
+    learned = adapter.query_components_
+    shuffled = np.column_stack([np.arange(120), pairs[::-1, 1][:120]])
+    with pytest.warns(UserWarning, match="the earlier maps are kept"):
+        adapter.partial_fit(queries[:120], documents, shuffled)
+    np.testing.assert_array_equal(adapter.query_components_, learned)
+    with pytest.raises(ValueError, match="queries of 8 and documents of 8 numbers"):
+        adapter.partial_fit(queries[:, :3], documents, pairs)
+
+
+def relevant_axes(seed: int = 0) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return queries that share four of 12 axes with documents, not the widest ones."""
+    rng = np.random.default_rng(seed)
+    documents = rng.normal(size=(300, 12)) * np.repeat([1.0, 1.2], [4, 8])
+    wanted = rng.integers(300, size=240)
+    queries = 0.1 * rng.normal(size=(240, 12))
+    queries[:, :4] += documents[wanted, :4]
+    turn = np.linalg.qr(rng.normal(size=(12, 12)))[0]
+    pairs = np.column_stack([np.arange(240), wanted])
+    return queries @ turn, documents @ turn, pairs
+
+
+@pytest.mark.parametrize("side", ["both", "two"])
+def test_the_first_nested_components_are_good_by_themselves(
+    side: str, tmp_path: Path
+) -> None:
+    data, new = halves(relevant_axes())
+    settings: dict[str, Any] = {"side": side, "metric": "cosine", "random_state": 0}
+    plain = RetrievalAdapter(n_folds=3, **settings).fit(*data)
+    nested = RetrievalAdapter(nested=True, n_folds=3, **settings).fit(*data)
+    U, V = nested.transform_queries(new[0]), nested.transform_documents(new[1])
+    expected = plain.transform_queries(new[0]) @ plain.transform_documents(new[1]).T
+    np.testing.assert_allclose(U @ V.T, expected, atol=1e-6)
+    few = nested.transform_documents(new[1], n_components=4)
+    scaled = V[:, :4] / np.linalg.norm(V[:, :4], axis=1, keepdims=True)
+    np.testing.assert_allclose(few, scaled, atol=1e-6)
+    whole = nested.evaluate(*new)["mrr"].after
+    axes = np.linalg.eigh(data[1].T @ data[1])[1][:, ::-1][:, :4]
+    main = ranking_scores(new[0] @ axes, new[1] @ axes, new[2])["mrr"].mean()
+    found = nested.evaluate(*new, n_components=4)["mrr"].after
+    assert found > main + 0.3
+    assert found > 0.8 * whole
+    save_adapter(tmp_path / "a.safetensors", nested)
+    again = load_adapter(tmp_path / "a.safetensors")
+    np.testing.assert_array_equal(again.transform_documents(new[1], 4), few)
+
+
+def test_nested_components_are_checked() -> None:
+    with pytest.raises(ValueError, match="nested=True cannot be combined with side"):
+        fitted(nested=True)
+    with pytest.raises(ValueError, match="needs an adapter with nested=True"):
+        fitted(side="both", alpha=0.1).transform_queries(turned()[0], 3)
+    adapter = fitted(side="both", alpha=0.1, nested=True)
+    with pytest.raises(ValueError, match="between 1 and 8, got 9"):
+        adapter.transform_queries(turned()[0], 9)

@@ -165,7 +165,7 @@ def test_no_step_from_the_closed_form_is_better(alpha: float) -> None:
     objective = RetrievalObjective(
         Q, X, csr_array(W), temperature=0.7, unit_length=True
     )
-    found = objective.closed_form(alpha)
+    found = objective.closed_form(alpha, np.eye(4))
     slope = by_differences(Quadratic(Q, X, W, alpha, 0.7), found)
     np.testing.assert_allclose(slope, 0, atol=1e-5)
 
@@ -176,9 +176,11 @@ def test_a_strong_penalty_or_no_data_leave_the_identity() -> None:
     Q[:, 3] = 0  # no query has this feature
     W = csr_array(np.eye(20)[rng.integers(20, size=9)])
     objective = RetrievalObjective(Q, X, W, unit_length=True)
-    np.testing.assert_allclose(objective.closed_form(1e9), np.eye(4), atol=1e-6)
     np.testing.assert_allclose(
-        objective.closed_form(0.0)[:, 3], np.eye(4)[3], atol=1e-9
+        objective.closed_form(1e9, np.eye(4)), np.eye(4), atol=1e-6
+    )
+    np.testing.assert_allclose(
+        objective.closed_form(0.0, np.eye(4))[:, 3], np.eye(4)[3], atol=1e-9
     )
 
 
@@ -187,8 +189,43 @@ def test_subsets_are_measured_anew() -> None:
     Q, X = rng.normal(size=(20, 3)), rng.normal(size=(40, 3))
     W = csr_array(np.eye(40)[rng.integers(40, size=20)])
     objective = RetrievalObjective(Q, X, W, unit_length=True)
-    whole = objective.closed_form(0.01)
+    whole = objective.closed_form(0.01, np.eye(3))
     part = objective.subset(np.arange(10))
-    expected = RetrievalObjective(Q[:10], X, W[:10], unit_length=True).closed_form(0.01)
-    np.testing.assert_allclose(part.closed_form(0.01), expected)
-    assert not np.allclose(whole, expected)
+    expected = RetrievalObjective(Q[:10], X, W[:10], unit_length=True)
+    found = part.closed_form(0.01, np.eye(3))
+    np.testing.assert_allclose(found, expected.closed_form(0.01, np.eye(3)))
+    np.testing.assert_allclose(
+        part.regression.solve(0.1), expected.regression.solve(0.1)
+    )
+    assert not np.allclose(whole, found)
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("unit", [True, False])
+def test_a_weight_is_a_number_of_copies(problem: Any, side: str, unit: bool) -> None:
+    Q, X, W = problem
+    components, _ = maps_of(side, np.random.default_rng(5), 3)
+    copies = np.array([1, 0, 3, 1, 2, 1, 1])
+    rows = np.repeat(np.arange(7), copies)
+    settings: dict[str, Any] = {"temperature": 0.4, "side": side, "unit_length": unit}
+    weighted = RetrievalObjective(
+        Q, X, csr_array(W), sample_weight=copies.astype(float), **settings
+    )
+    copied = RetrievalObjective(Q[rows], X, csr_array(W[rows]), **settings)
+    value, gradient = weighted.value_and_gradient(components)
+    expected, expected_gradient = copied.value_and_gradient(components)
+    assert value == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(gradient, expected_gradient, atol=1e-12)
+    np.testing.assert_allclose(
+        weighted.regression.solve(0.1), copied.regression.solve(0.1), atol=1e-12
+    )
+
+
+def test_widths_may_differ_if_documents_are_not_mapped() -> None:
+    rng = np.random.default_rng(6)
+    Q, X, A = rng.normal(size=(6, 3)), rng.normal(size=(9, 5)), rng.normal(size=(5, 3))
+    W = np.eye(6, 9)
+    objective = RetrievalObjective(Q, X, csr_array(W), temperature=0.5)
+    value, gradient = objective.value_and_gradient(A)
+    assert value == pytest.approx(naive_value(Q, X, W, 0.5, (A, np.eye(5)), False))
+    np.testing.assert_allclose(gradient, by_differences(objective, A), rtol=1e-6)

@@ -37,6 +37,8 @@ def test_settings_are_compared_on_a_sample_of_many_documents(
 class Simulated(HeldOutQueries):
     """Held-out queries whose scores are 0 without maps, and given for each penalty."""
 
+    sign = 1.0
+
     def __init__(self, gains: FloatArray, of_alpha: dict[float, float]) -> None:
         n = len(gains)
         points = np.arange(2.0 * n).reshape(n, 2)
@@ -46,14 +48,16 @@ class Simulated(HeldOutQueries):
 
     def _scores(self, test: Any, maps: FloatArray | None) -> dict[str, FloatArray]:
         gains = self.gains[(test.queries[:, 0] / 2).astype(int)]
-        factor = 0.0 if maps is None else self.of_alpha.get(maps[0, 0])
-        return {"map": np.full_like(gains, -1) if factor is None else factor * gains}
+        factor = self.of_alpha.get(maps[0, 0]) if maps is not None and maps.any() else 0
+        scores = np.full_like(gains, -1) if factor is None else factor * gains
+        return {"map": scores, "ndcg@1": self.sign * scores}
 
     def path(self) -> list[_selection.Candidate]:
-        def solve(_: Any, alpha: float, __: Any) -> Any:
+        def solve(_: Any, alpha: float, *__: Any) -> Any:
             return SimpleNamespace(x=alpha * np.eye(2))
 
-        return self.fit_path(solve, np.eye(2), [1.0])
+        start = self._candidate(None, np.inf, 1.0, [0 * np.eye(2)] * 2)
+        return [start, *self.fit_path(solve, start, [1.0])]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +71,7 @@ class Simulated(HeldOutQueries):
 def test_the_path_stops_after_two_worse_penalties(
     of_alpha: dict[float, float], n_tried: int, best: float
 ) -> None:
-    trials = Simulated(np.ones(4), of_alpha).path()
+    trials = Simulated(np.ones(4), of_alpha).path()[1:]
     assert [trial.alpha for trial in trials] == list(of_alpha)[:n_tried]
     assert max(trials, key=lambda trial: trial.precision.sum()).alpha == best
 
@@ -85,6 +89,19 @@ def test_an_improvement_is_more_than_a_standard_error(
     gains: list[float], improves: bool
 ) -> None:
     held_out = Simulated(np.array(gains), {1.0: 1.0})
-    _, after, found = held_out.evaluate(held_out.path(), np.eye(2))
+    chosen, _, after = held_out.evaluate(held_out.path(), unmapped=False)
     np.testing.assert_allclose(after["map"], gains)
-    assert found is improves
+    assert (chosen.alpha == 1.0) is improves
+
+
+def test_maps_that_lower_the_first_ranks_are_not_taken() -> None:
+    held_out = Simulated(np.array([0.5, 0.4, 0.5, 0.4]), {1.0: 1.0})
+    held_out.sign = -1.0
+    chosen, *_ = held_out.evaluate(held_out.path(), unmapped=False)
+    assert chosen.alpha == np.inf
+
+
+def test_the_strongest_penalty_within_a_standard_error_is_taken() -> None:
+    gains = np.array([0.9, 0.1, 0.2, 0.8])
+    held_out = Simulated(gains, {1.0: 0.97, 0.3: 1.0, 0.1: 0.2, 0.03: 0.2})
+    assert held_out.evaluate(held_out.path(), unmapped=False)[0].alpha == 0.3

@@ -83,7 +83,7 @@ def rewrite(path: Path, state: dict[str, Any], **arrays: Any) -> None:
     [
         ({"metric_": None}, {}, "the metric"),
         ({"alpha_": -1.0}, {}, "alpha or temperature"),
-        ({"alpha_": {"float": "inf"}}, {}, "alpha or temperature"),
+        ({"alpha_": {"float": "nan"}}, {}, "alpha or temperature"),
         ({"temperature_": "0"}, {}, "not a model to trust"),
         ({"temperature_": {"float": "nan"}}, {}, "alpha or temperature"),
         ({"n_features_in_": 3}, {}, "the shapes"),

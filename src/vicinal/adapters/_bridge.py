@@ -1,7 +1,6 @@
 """The bridge: affine maps between the vectors of two embedding models."""
 
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -15,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.adapters._objective import N_SAMPLED_DOCUMENTS
+from vicinal.adapters._regression import Regression
 from vicinal.adapters._validation import check_vectors, has_unit_length, to_unit_length
 from vicinal.base.linalg import distinct_rows
 from vicinal.base.metric import warn_caller
@@ -171,41 +171,6 @@ class Moments(NamedTuple):
         return type(self)(*(a - b for a, b in zip(self, other, strict=True)))
 
 
-@dataclass(frozen=True, eq=False)
-class Regression:
-    """Matrices without intercept from second moments; candidates share eigenvectors."""
-
-    xx: FloatArray
-    xy: FloatArray
-
-    @cached_property
-    def rotation(self) -> FloatArray:
-        """Orthogonal Procrustes rotation with the scale of least squares."""
-        U, s, V = np.linalg.svd(self.xy, full_matrices=False)
-        W: FloatArray = U @ V
-        return W * s.sum() / (np.einsum("ij,ij->", W, self.xx @ W) or 1.0)
-
-    @cached_property
-    def axes(self) -> tuple[FloatArray, FloatArray]:
-        """Eigenvalues and eigenvectors of the second moments."""
-        values, axes = np.linalg.eigh(self.xx)
-        return np.maximum(values, 0), axes
-
-    def solve(self, candidate: Candidate) -> FloatArray:
-        """Return the matrix of shape (n_features, n_targets)."""
-        if candidate.method == "procrustes":
-            return self.rotation
-        values, axes = self.axes
-        residual = axes.T @ (self.xy - self.xx @ self.rotation)
-        penalized = values + candidate.alpha * values.mean()
-        W: FloatArray = self.rotation + axes @ (residual / penalized[:, None])
-        if candidate.rank is not None:  # principal axes of the fitted values
-            _, main = np.linalg.eigh(W.T @ self.xx @ W)
-            main = main[:, -candidate.rank :]
-            W = W @ main @ main.T
-        return W
-
-
 class Solver:
     """Affine maps from the sums over some pairs."""
 
@@ -219,7 +184,9 @@ class Solver:
 
     def solve(self, candidate: Candidate) -> tuple[FloatArray, FloatArray]:
         """Return the coefficients, of shape (n_targets, n_features), and intercepts."""
-        W = self.regressions[candidate.is_centered].solve(candidate)
+        regression = self.regressions[candidate.is_centered]
+        alpha = np.inf if candidate.method == "procrustes" else candidate.alpha
+        W = regression.solve(alpha, candidate.rank)
         x, y = self.means
         return W.T, y - x @ W if candidate.is_centered else np.zeros(len(y))
 

@@ -68,6 +68,8 @@ class Evaluation:
         Positions of the scored queries; None means all, in order.
     n_resamples : int, default=2000
         Number of resamples for intervals and for tests.
+    sample_weight : ndarray of shape (n_queries,) or None, default=None
+        Weights of the queries in all means; None gives all the same weight.
 
     See Also
     --------
@@ -88,6 +90,7 @@ class Evaluation:
     seed: int = 0
     queries: IntArray | None = None
     n_resamples: int = 2000
+    sample_weight: FloatArray | None = None
 
     @cached_property
     def changes(self) -> dict[str, Change]:
@@ -99,13 +102,18 @@ class Evaluation:
         before, after = self.before[name], self.after[name]
         scored = ~(np.isnan(before) | np.isnan(after))
         before, after = before[scored], after[scored]
-        difference = after - before
+        weight = np.ones(len(scored))
+        if self.sample_weight is not None:
+            weight = self.sample_weight
+        weight = weight[scored] / weight[scored].mean()
+        difference = weight * (after - before)
         gain, shape = float(difference.mean()), (100, len(difference))
         rng = np.random.default_rng(self.seed)
         # In batches of 100 resamples, to bound memory.
         batches = range(-(-self.n_resamples // shape[0]))
+        drawn = [rng.integers(shape[1], size=shape) for _ in batches]
         means = [
-            difference[rng.integers(shape[1], size=shape)].mean(axis=1) for _ in batches
+            difference[rows].mean(axis=1) / weight[rows].mean(axis=1) for rows in drawn
         ]
         flipped = [
             (difference * rng.choice((-1.0, 1.0), size=shape)).mean(axis=1)
@@ -115,8 +123,8 @@ class Evaluation:
         # A tolerance for rounding: equal means in another order of summation.
         as_large = np.abs(flipped) >= abs(gain) * (1 - 1e-9)
         return Change(
-            before=float(before.mean()),
-            after=float(after.mean()),
+            before=float((weight * before).mean()),
+            after=float((weight * after).mean()),
             gain=gain,
             low=float(low),
             high=float(high),
@@ -136,6 +144,13 @@ class Evaluation:
             raise ValueError("the positions of the queries")
         if not (type(seed) is int and 0 <= seed < 2**32):
             raise ValueError("the seed")
+        weight = self.sample_weight
+        if weight is not None and not (
+            weight.shape == queries.shape
+            and np.isfinite(weight).all()
+            and (weight > 0).all()
+        ):
+            raise ValueError("the weights of the queries")
         if self.before.keys() != self.after.keys() or not all(
             re.fullmatch(r"[a-z]{1,20}(@[0-9]{1,9})?", name) for name in self.before
         ):

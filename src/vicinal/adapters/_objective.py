@@ -10,6 +10,7 @@ from numpy.random import Generator
 from scipy.sparse import csr_array
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.adapters._regression import Regression
 from vicinal.neighborhood import (
     back_project,
     effective_n_threads,
@@ -28,7 +29,7 @@ class RetrievalObjective:
     """Log-probability that queries pick their relevant documents, under linear maps.
 
     Query q picks document j with p_qj ∝ exp(−‖u_q − v_j‖² / 2T), for vectors of length
-    1 the softmax of cosines over T. The value is Σ_q Σ_j w_qj log p_qj with weights
+    1 the softmax of cosines over T. The value is Σ_q s_q Σ_j w_qj log p_qj with weights
     w_qj of the relevant documents that sum to 1 for each query: eq. 8 of Neighbourhood
     Components Analysis, normalized for each query. With one relevant document per
     query it is InfoNCE.
@@ -37,10 +38,12 @@ class RetrievalObjective:
     ----------
     queries : ndarray of shape (n_queries, n_features)
         Query vectors, float32 or float64.
-    documents : ndarray of shape (n_documents, n_features)
+    documents : ndarray of shape (n_documents, n_document_features)
         Document vectors of the same dtype.
     weights : csr_array of shape (n_queries, n_documents)
         w_qj; each row sums to 1.
+    sample_weight : ndarray of shape (n_queries,) or None, default=None
+        s_q; None is 1.
     temperature : float, default=1.0
         T.
     side : {"query", "both", "two"}, default="query"
@@ -60,6 +63,7 @@ class RetrievalObjective:
         documents: FloatArray,
         weights: csr_array,
         *,
+        sample_weight: FloatArray | None = None,
         temperature: float = 1.0,
         side: str = "query",
         unit_length: bool = False,
@@ -68,6 +72,9 @@ class RetrievalObjective:
         self.queries = queries
         self.documents = documents
         self.weights = weights.astype(queries.dtype)
+        if sample_weight is None:
+            sample_weight = np.ones(len(queries))
+        self.sample_weight = sample_weight
         self.temperature = temperature
         self.side = side
         self.unit_length = unit_length
@@ -88,8 +95,10 @@ class RetrievalObjective:
             documents without a copy.
         """
         part = copy(self)
-        part.__dict__.pop("_gaussian", None)  # depends on the queries
+        for name in ("_gaussian", "regression"):  # they depend on the queries
+            part.__dict__.pop(name, None)
         part.queries, part.weights = self.queries[rows], self.weights[rows]
+        part.sample_weight = self.sample_weight[rows]
         if columns is not None:
             W = part.weights
             kept = np.union1d(W.indices, columns)
@@ -124,7 +133,7 @@ class RetrievalObjective:
         return images
 
     def terms(self, components: FloatArray) -> FloatArray:
-        """Return Σ_j w_qj log p_qj for each query."""
+        """Return s_q Σ_j w_qj log p_qj for each query."""
         (U, _), (V, _) = self.mapped(components)
         _, P, Z = self._scaled(U, V)
         log_sums = soft_neighbors(P, Z, self.n_threads).log_sums
@@ -141,17 +150,18 @@ class RetrievalObjective:
         (U, length_U), (V, length_V) = self.mapped(components)
         scale, P, Z = self._scaled(U, V)
         maps_documents = self.side != "query"
-        carried = np.hstack([P, np.ones_like(P[:, :1])]) if maps_documents else None
+        mass = self.sample_weight.astype(P.dtype)[:, None]
+        carried = np.hstack([mass * P, mass]) if maps_documents else None
         found = soft_neighbors(P, Z, self.n_threads, carried)
         wanted = self.weights @ Z
         value = float(self._terms(P, Z, wanted, found.log_sums).sum())
-        grad_U = _through_length(U, length_U, 2 * scale * (wanted - found.means))
+        grad_U = _through_length(U, length_U, 2 * scale * mass * (wanted - found.means))
         gradient = back_project(grad_U, self.queries, self.n_threads)
         if not maps_documents:
             return value, gradient
-        attraction = self.weights.T @ P - found.received[:, :-1]
-        mass = self.weights.sum(axis=0) - found.received[:, -1]
-        grad_V = 2 * scale * (attraction - mass[:, None] * Z)
+        attraction = self.weights.T @ (mass * P) - found.received[:, :-1]
+        excess = self.weights.T @ mass[:, 0] - found.received[:, -1]
+        grad_V = 2 * scale * (attraction - excess[:, None] * Z)
         grad_V = _through_length(V, length_V, grad_V)
         of_documents = back_project(grad_V, self.documents, self.n_threads)
         if self.side == "two":
@@ -168,36 +178,46 @@ class RetrievalObjective:
     def _terms(
         self, P: FloatArray, Z: FloatArray, wanted: FloatArray, log_sums: FloatArray
     ) -> FloatArray:
-        """Return −Σ_j w_qj ‖p_q − z_j‖² − log Σ_j exp(−‖p_q − z_j‖²) of each query."""
+        """Return −Σ_j w_qj ‖p_q − z_j‖² − log Σ_j exp(−‖p_q − z_j‖²), times s_q."""
         squares = np.einsum("ij,ij->i", P, P) - 2 * np.einsum("ij,ij->i", P, wanted)
         squares += self.weights @ np.einsum("ij,ij->i", Z, Z)
         terms: FloatArray = -squares.astype(np.float64) - log_sums
-        return terms
+        return self.sample_weight * terms
 
-    def closed_form(self, alpha: float) -> FloatArray:
+    @cached_property
+    def regression(self) -> Regression:
+        """Closed forms from queries to the means of their relevant documents."""
+        weighted = self.sample_weight.astype(self.queries.dtype)[:, None] * self.queries
+        return Regression(
+            back_project(weighted, self.queries, self.n_threads).astype(np.float64),
+            back_project(
+                weighted, self.weights @ self.documents, self.n_threads
+            ).astype(np.float64),
+        )
+
+    def closed_form(self, alpha: float, center: FloatArray) -> FloatArray:
         """Return the best map of the queries if the documents form one Gaussian cloud.
 
         It is for side "query" and vectors of length 1.
         For documents of mean μ and covariance Σ, log Σ_j exp(⟨u, x_j⟩ / T) is
         ⟨u, μ⟩ / T + uᵀΣu / 2T² and a constant. The objective is then quadratic in A.
         With C the mean of q qᵀ, and M the mean of (w − μ) qᵀ for the mean relevant
-        document w of a query, the maximum solves Σ A C / T² + 2α A = M / T + 2α I,
-        entry by entry between the eigenvectors of Σ and C.
+        document w of a query, the maximum solves Σ A C / T² + 2α A = M / T + 2α A₀,
+        entry by entry between the eigenvectors of Σ and C. A₀ is the center.
         """
-        spread, document_axes, power, query_axes, identity, M = self._gaussian
+        spread, document_axes, power, query_axes, M = self._gaussian
+        kept = document_axes.T @ center @ query_axes
         curvature = np.outer(spread, power) / self.temperature**2 + 2 * alpha
-        right = M / self.temperature + 2 * alpha * identity
+        right = M / self.temperature + 2 * alpha * kept
         # Directions that neither the data nor the penalty determine stay unchanged.
         determined = curvature > np.finfo(float).eps * curvature.max()
-        inner = np.where(
-            determined, right / np.where(determined, curvature, 1), identity
-        )
+        inner = np.where(determined, right / np.where(determined, curvature, 1), kept)
         solved: FloatArray = document_axes @ inner @ query_axes.T
         return solved
 
     @cached_property
     def _gaussian(self) -> tuple[FloatArray, ...]:
-        """Return eigenvalues and -vectors of Σ and C; I and M between the two bases."""
+        """Return eigenvalues and -vectors of Σ and C, and M between the two bases."""
         Q, X, n_threads = self.queries, self.documents, self.n_threads
         rng = np.random.default_rng(0)
         sample = X[sample_indices(rng, len(X), N_SAMPLED_DOCUMENTS)]
@@ -205,16 +225,16 @@ class RetrievalObjective:
         sample = sample - center
         covariance = back_project(sample, sample, n_threads)
         spread, document_axes = np.linalg.eigh(covariance.astype(np.float64))
-        moment = back_project(Q, Q, n_threads)
+        weighted = self.sample_weight.astype(Q.dtype)[:, None] * Q
+        moment = back_project(weighted, Q, n_threads)
         power, query_axes = np.linalg.eigh(moment.astype(np.float64))
-        M = back_project(self.weights @ X - center, Q, n_threads)
+        M = back_project(self.weights @ X - center, weighted, n_threads)
         M = M.astype(np.float64) / len(Q)
         return (
             np.maximum(spread, 0) / len(sample),
             document_axes,
             np.maximum(power, 0) / len(Q),
             query_axes,
-            document_axes.T @ query_axes,
             document_axes.T @ M @ query_axes,
         )
 

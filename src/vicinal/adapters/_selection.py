@@ -1,6 +1,7 @@
-"""Choice of penalty and temperature, and evidence, on held-out queries."""
+"""Choice of start, penalty and temperature, and evidence, on held-out queries."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -9,26 +10,74 @@ from scipy.optimize import OptimizeResult
 from vicinal._typing import FloatArray
 from vicinal.adapters._evaluation import score_vectors
 from vicinal.adapters._objective import N_SAMPLED_DOCUMENTS, RetrievalObjective
-from vicinal.base.selection import paired_gains
+from vicinal.base.selection import one_standard_error_choice, paired_gains
 from vicinal.objectives.nca import sample_indices
 
-# From a map near the identity to one close to the unpenalized maximum.
+# From a map near the center to one close to the unpenalized maximum.
 ALPHAS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
+# From the Procrustes rotation to a regression that is nearly unpenalized.
+RIDGE_ALPHAS = (np.inf, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 # Up to this number of queries, all of them are held out in folds; of more, 500 are
 # held out once; see "Large collections" in docs/adapters.md.
 MAX_CROSS_VALIDATED = 4000
 
-Solve = Callable[[RetrievalObjective, float, FloatArray], OptimizeResult]
+# Of an objective, a penalty, initial maps and the center of the penalty.
+Solve = Callable[[RetrievalObjective, float, FloatArray, FloatArray], OptimizeResult]
 Scores = dict[str, FloatArray]
 
 
 class Candidate(NamedTuple):
-    """Settings, the maps of each fold, and the sum of average precisions by part."""
+    """Settings, the maps of each fold, and the weighted precisions of the queries.
 
+    `ridge` is the penalty of the closed form at the center, None for the start. With an
+    infinite `alpha`, the maps are the center itself.
+    """
+
+    ridge: float | None
     alpha: float
     temperature: float
     maps: list[FloatArray]
     precision: FloatArray
+
+
+@dataclass(frozen=True)
+class Centers:
+    """Maps that cost no penalty: those before learning, and closed forms.
+
+    Parameters
+    ----------
+    kept : ndarray of shape (n_components, n_features) or None
+        Map of the queries before learning. None is the Procrustes rotation to the
+        documents, if their width is another.
+    frame : ndarray of shape (n_components, n_document_features)
+        Map of the documents before learning.
+    side : {"query", "both", "two"}
+        Mapped vectors.
+    widths : tuple of int
+        Numbers of features of queries and documents.
+    """
+
+    kept: FloatArray | None
+    frame: FloatArray
+    side: str
+    widths: tuple[int, int]
+
+    def __call__(
+        self, objective: RetrievalObjective, ridge: float | None
+    ) -> FloatArray:
+        """Return the maps before learning or, given a penalty, a closed form."""
+        A = self.kept
+        if ridge is not None or A is None:
+            W = objective.regression.solve(np.inf if ridge is None else ridge)
+            A = self.frame @ W[: self.widths[0], : self.widths[1]].T
+        if self.side == "two":
+            return np.stack([self.padded(one) for one in (A, self.frame)])
+        return A
+
+    def padded(self, vectors: FloatArray) -> FloatArray:
+        """Append zeros to the narrower vectors, so that two maps have one shape."""
+        missing = max(self.widths) - vectors.shape[1]
+        return np.pad(vectors, [(0, 0), (0, missing)]) if missing else vectors
 
 
 class HeldOutQueries:
@@ -94,70 +143,132 @@ class HeldOutQueries:
                 self.tests.append(objective.subset(rows))
                 self.samples.append(objective.subset(rows, sampled))
         self.rows = np.concatenate(parts)
+        self.sample_weight = objective.sample_weight[np.sort(self.rows)]
 
-    def fit_path(
-        self, solve: Solve, start: FloatArray, temperatures: Sequence[float]
+    def search(
+        self,
+        solve: Solve,
+        centers: Centers,
+        temperatures: Callable[[float | None], Sequence[float]],
     ) -> list[Candidate]:
-        """Try penalties, then other temperatures with the best penalty.
-
-        Penalties get weaker, each fit starts from the one before, and the path ends if
-        two penalties in a row are worse than the best.
+        """Try closed forms, and paths from the start and from the best closed form.
 
         Parameters
         ----------
         solve : callable
-            Solves for an objective, a penalty and initial maps.
-        start : ndarray
-            Initial maps.
-        temperatures : sequence of float
-            Temperatures to try.
+            Solves for an objective, a penalty, initial maps and a center.
+        centers : Centers
+            Start and closed forms.
+        temperatures : callable
+            Returns the temperatures to try around a center, given its penalty.
+
+        Returns
+        -------
+        list of Candidate
+            The start, closed forms, and learned maps.
+        """
+
+        def center(ridge: float | None, temperature: float) -> Candidate:
+            maps = [centers(objective, ridge) for objective in self.train]
+            return self._candidate(ridge, np.inf, temperature, maps)
+
+        start = center(None, temperatures(None)[0])
+        candidates = [start, *self.fit_path(solve, start, temperatures(None))]
+        if centers.side == "both":
+            return candidates
+        closed = [center(ridge, start.temperature) for ridge in RIDGE_ALPHAS]
+        candidates += closed
+        best = max(closed, key=_total)
+        if _total(best) > _total(start):
+            candidates += self.fit_path(solve, best, temperatures(best.ridge))
+        return candidates
+
+    def fit_path(
+        self,
+        solve: Solve,
+        center: Candidate,
+        temperatures: Sequence[float],
+    ) -> list[Candidate]:
+        """Try penalties around a center, then other temperatures with the best one.
+
+        Penalties get weaker, each fit starts from the one before, and the path ends if
+        two penalties in a row are worse than the best.
         """
         candidates: list[Candidate] = []
-        maps, best = [start] * len(self.train), 0
+        maps, best = [*center.maps], 0
         for temperature in temperatures:
             is_first = temperature == temperatures[0]
             for alpha in ALPHAS if is_first else [candidates[best].alpha]:
                 for k, objective in enumerate(self.train):
                     objective.temperature = temperature
-                    maps[k] = solve(objective, alpha, maps[k]).x
-                precision = [
-                    self._scores(sample, maps[fold])["map"].sum()
-                    for fold, sample in zip(self.folds, self.samples, strict=True)
-                ]
-                tried = Candidate(alpha, temperature, [*maps], np.array(precision))
+                    maps[k] = solve(objective, alpha, maps[k], center.maps[k]).x
+                tried = self._candidate(center.ridge, alpha, temperature, [*maps])
                 candidates.append(tried)
-                if tried.precision.sum() > candidates[best].precision.sum():
+                if _total(tried) > _total(candidates[best]):
                     best = len(candidates) - 1
                 elif is_first and len(candidates) - 1 - best == 2:
                     break
         return candidates
 
+    def _candidate(
+        self,
+        ridge: float | None,
+        alpha: float,
+        temperature: float,
+        maps: list[FloatArray],
+    ) -> Candidate:
+        precision = [
+            sample.sample_weight * self._scores(sample, maps[fold])["map"]
+            for fold, sample in zip(self.folds, self.samples, strict=True)
+        ]
+        return Candidate(ridge, alpha, temperature, maps, np.concatenate(precision))
+
     def evaluate(
-        self, candidates: list[Candidate], start: FloatArray
-    ) -> tuple[Scores, Scores, bool]:
+        self, candidates: list[Candidate], *, unmapped: bool
+    ) -> tuple[Candidate, Scores, Scores]:
         """Score each part among all documents, with settings chosen on the others.
+
+        Parameters
+        ----------
+        candidates : list of Candidate
+            Settings to choose from, the start first.
+        unmapped : bool
+            Whether the scores before are those of the vectors as they are; otherwise of
+            the start.
 
         Returns
         -------
+        chosen : Candidate
+            The simplest within one standard error of the best. The start, if learning
+            does not gain more than one standard error over it, or if the first ranks
+            lose.
         before, after : dict of str to ndarray
             Scores of the held-out queries, in the order of the queries.
-        improves : bool
-            Whether learning gains more than one standard error over the vectors as
-            they are or, if dimensions are dropped, over the initial maps.
         """
-        sums = np.stack([one.precision for one in candidates])
-        chosen = np.argmax(sums.sum(axis=1, keepdims=True) - sums, axis=0)
-        maps = [
-            candidates[best].maps[fold]
-            for best, fold in zip(chosen, self.folds, strict=True)
+        learned = sorted(candidates[1:], key=_complexity)
+        precision = np.stack([one.precision for one in learned])
+        part = np.repeat(
+            np.arange(len(self.tests)), [len(t.queries) for t in self.tests]
+        )
+        best = [
+            learned[one_standard_error_choice(precision[:, part != k])]
+            for k in range(len(self.tests))
         ]
-        unmapped: list[FloatArray | None] = [None] * len(maps)
-        before, after = self._all_scores(unmapped), self._all_scores(maps)
-        kept = before
-        if start.shape[-2] < start.shape[-1]:
-            kept = self._all_scores([start] * len(maps))
-        gains, errors = paired_gains(np.stack([after["map"], kept["map"]]), -1)
-        return before, after, bool(gains[0] > errors[0])
+        kept, after = (
+            self._all_scores(
+                [one.maps[fold] for one, fold in zip(some, self.folds, strict=True)]
+            )
+            for some in (candidates[:1] * len(best), best)
+        )
+        before = self._all_scores([None] * len(best)) if unmapped else kept
+        both = np.stack([after["map"], kept["map"]]) * self.sample_weight
+        gains, errors = paired_gains(both, -1)
+        chosen = candidates[0]
+        first = f"ndcg@{max(self.ks)}"  # all relevant documents may gain, but not these
+        loses = self.sample_weight @ (after[first] - kept[first]) < 0
+        if gains[0] > errors[0] and not loses:
+            chosen = learned[one_standard_error_choice(precision)]
+        return chosen, before, after
 
     def _all_scores(self, maps: Sequence[FloatArray | None]) -> Scores:
         """Return the scores of all held-out queries, in their order."""
@@ -180,3 +291,29 @@ class HeldOutQueries:
             unit_length=test.unit_length,
             n_threads=test.n_threads,
         )
+
+
+def nested_axes(objective: RetrievalObjective, maps: FloatArray) -> FloatArray:
+    """Return a rotation of the mapped vectors whose first axes matter most.
+
+    The inner product of a query u and a document v sums over the axes r of a rotation:
+    ⟨u, v⟩ = Σ ⟨r, u⟩⟨r, v⟩. The mean of a term over relevant pairs is rᵀ C r, with the
+    symmetric part C of the mean of u vᵀ. The axes are the eigenvectors of C plus the
+    second moments of the documents, which order axes that few queries determine.
+    """
+    (U, _), (V, _) = objective.mapped(maps)
+    weighted = objective.sample_weight.astype(U.dtype)[:, None] * U
+    C = weighted.T @ (objective.weights @ V) / len(U)
+    moments = (C + C.T) / 2 + V.T @ V / len(V)
+    _, axes = np.linalg.eigh(moments.astype(np.float64))
+    return axes[:, ::-1].T
+
+
+def _complexity(candidate: Candidate) -> tuple[bool, float, float]:
+    """Return a key that sorts strong penalties around the start first."""
+    is_closed = candidate.ridge is not None
+    return is_closed, -candidate.alpha, -(candidate.ridge or 0.0)
+
+
+def _total(candidate: Candidate) -> float:
+    return float(candidate.precision.sum())

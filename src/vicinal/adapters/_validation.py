@@ -40,14 +40,15 @@ def check_vectors(vectors: Any, name: str) -> FloatArray:
 
 
 def check_data(
-    queries: Any, documents: Any, relevance: Any
+    queries: Any, documents: Any, relevance: Any, *, same_width: bool = True
 ) -> tuple[FloatArray, FloatArray, csr_array]:
     """Return query and document vectors of the same dtype, and a matrix of grades."""
     Q, X = check_vectors(queries, "queries"), check_vectors(documents, "documents")
-    if Q.shape[1] != X.shape[1]:
+    if same_width and Q.shape[1] != X.shape[1]:
         raise ValueError(
             f"Queries have {Q.shape[1]} features and documents {X.shape[1]}: both must "
-            "come from the same space."
+            "come from the same space. Only RetrievalAdapter with side='query' or "
+            "'two' maps queries of another model."
         )
     dtype = np.result_type(Q, X)
     grades = check_relevance(relevance, len(Q), len(X))

@@ -58,6 +58,23 @@ def test_rows_are_matched_by_their_ids(folder: Path) -> None:
     np.testing.assert_array_equal(by_id.coef_, in_order.coef_)
 
 
+def test_the_report_has_both_certificates(folder: Path) -> None:
+    code, output = bridge("--seed", "1", "--report", "bridge.html")
+    assert code == 0, output
+    assert "report: bridge.html" in output
+    page = (folder / "bridge.html").read_text()
+    fitted = EmbeddingBridge(random_state=1).fit(*models())
+    for one in (fitted.certificate_, fitted.inverse_certificate_):
+        assert f"{one.recall.low:.3f} to {one.recall.high:.3f}" in page
+        assert f"{one.recall_at_twice:.3f}" in page
+    assert f"New queries find {100 * fitted.certificate_.recall.value:.0f} %" in page
+    assert "<script" not in page
+    assert "seem to be of different texts" not in page
+    code, output = bridge("--report", "bridge.safetensors")
+    assert code == 2
+    assert bridge("--report", "o.parquet")[0] == 2
+
+
 def test_errors_name_the_tables(folder: Path) -> None:
     frame = pl.read_parquet("n.parquet")
     frame.drop("id").head(150).write_parquet("short.parquet")
@@ -74,8 +91,9 @@ def test_errors_name_the_tables(folder: Path) -> None:
 def test_other_texts_are_reported(folder: Path) -> None:
     frame = pl.read_parquet("n.parquet").drop("id")
     frame.sample(fraction=1, shuffle=True, seed=0).write_parquet("other.parquet")
-    code, output = bridge(new="other.parquet")
+    code, output = bridge("--report", "<b>.html", new="other.parquet")
     assert code == 0
+    assert "seem to be of different texts" in (folder / "<b>.html").read_text()
     assert "in different orders" in " ".join(output.split())
     assert "NOT MATCHED" in output
 

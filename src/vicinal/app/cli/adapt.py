@@ -149,9 +149,12 @@ def _choices_line(adapter: "RetrievalAdapter") -> str:
         "two": "a map of the queries and one of the documents",
     }
     said = f"learned {maps[adapter.side]} (side {adapter.side})"
+    setting = "closed form"
     if not adapter.is_adapted_:
-        said = f"nothing learned that helps (side {adapter.side})"
-    return (
-        f"{said}; metric {adapter.metric_}; penalty {adapter.alpha_:g}, temperature "
-        f"{adapter.temperature_:.3g}, both chosen on queries held out"
-    )
+        said, setting = (
+            f"nothing learned that helps (side {adapter.side})",
+            "start kept",
+        )
+    elif adapter.alpha_ < float("inf"):
+        setting = f"penalty {adapter.alpha_:g}, temperature {adapter.temperature_:.3g}"
+    return f"{said}; metric {adapter.metric_}; {setting}, chosen on queries held out"

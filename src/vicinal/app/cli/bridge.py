@@ -1,9 +1,14 @@
 """`vicinal bridge`: maps between the vectors of two embedding models."""
 
+import shlex
+import sys
+from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from vicinal._files import atomic_write
 from vicinal.app.cli import options
 from vicinal.app.cli.display import report_errors, waiting, warnings_printed
 from vicinal.app.tables.names import TableError, counted, printable
@@ -30,6 +35,9 @@ def bridge(
         ),
     ],
     output: options.ModelOutput,
+    report: Annotated[
+        Path | None, typer.Option(help="Page to write: report.html.")
+    ] = None,
     metric: Annotated[
         Literal["auto", "cosine", "euclidean"],
         typer.Option(
@@ -49,8 +57,11 @@ def bridge(
     `vicinal transform` maps tables of new vectors with the file.
     """
     with report_errors():
-        for source in (new, old):
-            options.check_output_path(output, {"data": source})
+        options.check_distinct(output=output, report=report)
+        written = [path for path in (output, report) if path is not None]
+        for path, source in product(written, (new, old)):
+            endings = (".html", ".htm") if path is report else ()
+            options.check_output_path(path, {"data": source}, *endings)
         options.check_model_path(output)
         threads = options.threads_of(jobs)
         with waiting("reading vectors"):
@@ -71,12 +82,24 @@ def bridge(
             )
             say("writing")
             save(output, learned)
+            if report is not None:
+                from vicinal.app.report.adapter_page import bridge_page
+
+                text = bridge_page(
+                    learned,
+                    title=f"Bridge from {tables[0].name} to {tables[1].name}",
+                    command=shlex.join(["vicinal", *sys.argv[1:]]),
+                )
+                with atomic_write(report) as temporary:
+                    temporary.write_text(text, encoding="utf-8")
         for title, certificate in (
             ("new queries in the old index", learned.certificate_),
             ("old queries in a new index", learned.inverse_certificate_),
         ):
             typer.echo(f"\n{title}: {certificate}")
         typer.echo(f"\nmodel: {printable(output, None)}")
+        if report is not None:
+            typer.echo(f"report: {printable(report, None)}")
 
 
 def _matched_rows(new: "Embeddings", old: "Embeddings") -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""The evaluation of an adapter as one page, with the queries that changed most."""
+"""Pages of an adapter, with the queries that changed most, and of a bridge."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vicinal._typing import IntArray
-    from vicinal.adapters import RetrievalAdapter
+    from vicinal.adapters import Certificate, EmbeddingBridge, RetrievalAdapter
 
 _NAMES = {"mrr": "reciprocal rank", "map": "average precision"}
 _SIDES = {"query": "queries are mapped", "both": "one map for both", "two": "two maps"}
@@ -94,7 +94,9 @@ def adapter_page(
             _SIDES[adapter.side],
             f"{n_features:,} to {d:,} dimensions",
             f"{adapter.metric_} metric",
-            f"penalty {adapter.alpha_:g}, temperature {adapter.temperature_:.3g}",
+            f"penalty {adapter.alpha_:g}, temperature {adapter.temperature_:.3g}"
+            if np.isfinite(adapter.alpha_)
+            else "no iterations",
         ],
         changes=evaluation.changes,
         names=_NAMES,
@@ -106,6 +108,87 @@ def adapter_page(
         versions=versions(),
     )
     return text
+
+
+def bridge_page(
+    bridge: EmbeddingBridge, *, title: str = "Bridge", command: str | None = None
+) -> str:
+    """Return the certificates of a bridge as a self-contained HTML page.
+
+    Parameters
+    ----------
+    bridge : EmbeddingBridge
+        A fitted bridge.
+    title : str, default="Bridge"
+        The heading.
+    command : str, optional
+        The command that made the page.
+
+    Returns
+    -------
+    str
+        The page, without scripts and network access. All texts are escaped.
+
+    Raises
+    ------
+    ImportError
+        If Jinja is not installed.
+    """
+    style = template_text("report.css")
+    certificate = bridge.certificate_
+    d, n_features = bridge.coef_.shape
+    recall = certificate.recall
+    verdict = (
+        f"New queries find {100 * recall.value:.0f} % (95 % interval: "
+        f"{100 * recall.low:.0f} to {100 * recall.high:.0f} %) of the 10 texts that "
+        "the old model's own vectors find."
+    )
+    if not certificate.matched:
+        verdict = (
+            f"The two tables seem to be of different texts, or in different orders: "
+            f"recall is {recall.value:.3f}, and {certificate.chance:.3f} by chance."
+        )
+    text: str = (
+        environment()
+        .get_template("bridge.html.j2")
+        .render(
+            title=short(title, 120),
+            policy=policy(style, ""),
+            style=style,
+            verdict=verdict,
+            facts=[
+                f"{n_features:,} to {d:,} dimensions",
+                f"{bridge.metric_} metric",
+                f"{certificate.n_pairs:,} pairs, {certificate.n_held_out:,} held out",
+            ],
+            directions=[
+                _direction("New queries in the old index", "new", certificate),
+                _direction(
+                    "Old queries in a new index", "old", bridge.inverse_certificate_
+                ),
+            ],
+            command=None if command is None else short(command, 2000),
+            versions=versions(),
+        )
+    )
+    return text
+
+
+def _direction(title: str, anchor: str, certificate: Certificate) -> dict[str, Any]:
+    """Return the content of a section of a bridge's page."""
+    curve = [(f"{n:,}", recall) for n, recall in certificate.learning_curve]
+    twice = f"{2 * certificate.learning_curve[-1][0]:,}, expected"
+    return {
+        "title": title,
+        "anchor": anchor,
+        "map": f"The map is a {certificate.method} map of rank {certificate.rank}.",
+        "scores": [
+            ("recall@10", certificate.recall),
+            ("nDCG@10", certificate.ndcg),
+            ("rank correlation", certificate.rank_correlation),
+        ],
+        "curve": [*curve, (twice, certificate.recall_at_twice)],
+    }
 
 
 def _verdict(adapter: RetrievalAdapter) -> str:
