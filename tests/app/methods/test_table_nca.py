@@ -1,6 +1,7 @@
 """The additive metric in a comparison, and in a model file."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from vicinal import TableNCAClassifier, TableNCARegressor, compare
 from vicinal.app.comparison import runner, runs
+from vicinal.app.methods.votes import Vote
 from vicinal.app.models import (
     NeighborPredictor,
     column_shares,
@@ -163,3 +165,14 @@ def test_a_model_file_explains_neighbors_and_holds_no_rows(tmp_path: Path) -> No
     assert set(columns) == {"size", "color", "weight", "price"}
     np.testing.assert_allclose(shares.sum(axis=1), found.learned.distances, rtol=1e-5)
     assert np.isfinite(found.euclidean.distances).all()
+
+
+def test_curves_of_another_table_are_refused(tmp_path: Path) -> None:
+    frame().write_csv(tmp_path / "table.csv")
+    prepared = prepare(str(tmp_path / "table.csv"), target="kind")
+    model = learn(prepared, "table-nca", max_iter=1)
+    mixed = replace(model, curves=TableNCAClassifier(max_iter=1).fit(X[:, :2], y))
+    with pytest.raises(ValueError, match="the curves cannot be valid"):
+        save(tmp_path / "m", mixed)
+    with pytest.raises(ValueError, match="the vote cannot be valid"):
+        save(tmp_path / "m", replace(model, vote=Vote(None, "plain", n_maps=3)))

@@ -482,6 +482,7 @@ def from_parts(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Saved
             and vote.weights in ("uniform", "distance", "soft", "plain")
             and isinstance(scale, float)
             and 0 < scale < np.inf
+            and type(vote.n_maps) is int
             and vote.n_maps == (len(curves._members) if vote.weights == "plain" else 1)
         )
     n_columns = n_features
