@@ -426,4 +426,5 @@ def _result(name: str, runs: list[Run], setting: Setting) -> MethodResult:
         n_learned=gathered("n_learned"),
         broken_off=sum(run.broken_off for run in runs),
         votes=tuple(run.vote for run in runs if run.vote is not None),
+        few_values=any(getattr(w.message, "columns", ()) for w in others),
     )

@@ -167,7 +167,9 @@ def used_test(comparison: Comparison) -> str:
 
 
 def useless(comparison: Comparison) -> str:
-    """Return a sentence if no metric predicts better than a constant; else nothing.
+    """Return a sentence if no metric can be recommended; else nothing.
+
+    None predicts better than a constant, or the best density compares with no other.
 
     Parameters
     ----------
@@ -175,6 +177,11 @@ def useless(comparison: Comparison) -> str:
         The results.
     """
     best = comparison.best
+    if best.few_values:
+        return (
+            f"No metric is recommended: the density of {best.name} is high at the few "
+            "values of some columns; leave these columns out"
+        )
     which = "No metric that ran" if comparison.setting.left_out else "No metric"
     end = f"{best.name} has {_scored(comparison, best)}, so do without neighbours"
     if comparison.setting.task == "regression":
