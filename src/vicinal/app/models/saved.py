@@ -16,12 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vicinal import __version__, persistence
 from vicinal._typing import FloatArray
-from vicinal.app.methods.linear_map import (
-    LinearMap,
-    affine_map,
-    is_linear,
-    linear_map,
-)
+from vicinal.app.methods.linear_map import LinearMap, affine_map, is_linear, linear_map
 from vicinal.app.methods.votes import Vote
 from vicinal.app.tables.cells import clean
 from vicinal.app.tables.columns import Columns, Decision
@@ -476,14 +471,16 @@ def from_parts(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Saved
         "the versions": isinstance(versions, dict) and are_text([*versions.values()]),
     }
     if vote is not None:
-        k, scale = vote.n_neighbors, vote.scale
+        k, scale, n_maps = vote.n_neighbors, vote.scale, 1
+        if curves is not None and vote.weights == "plain":
+            n_maps = len(curves._members)
         valid["the vote"] = (
             (k is None or (type(k) is int and k > 0))
             and vote.weights in ("uniform", "distance", "soft", "plain")
             and isinstance(scale, float)
             and 0 < scale < np.inf
             and type(vote.n_maps) is int
-            and vote.n_maps == (len(curves._members) if vote.weights == "plain" else 1)
+            and vote.n_maps == n_maps
         )
     n_columns = n_features
     if curves is not None:
