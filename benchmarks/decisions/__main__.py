@@ -13,11 +13,15 @@ import argparse
 import json
 import time
 from collections.abc import Iterable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.decisions.judged import report
-from benchmarks.decisions.tables import Rows, Table, tables, tuning_tables
+from benchmarks.decisions.tables import Rows, Table, draw_churn, tables, tuning_tables
+from benchmarks.papers.runner import current_commit
 from vicinal import compare
 
 Found = dict[str, dict[str, Any]]
@@ -31,17 +35,76 @@ def asked(rows: Rows, budget: float) -> dict[str, Any]:
     start = time.perf_counter()
     X, y = rows
     result = compare(X, y, time_budget=budget, random_state=0).to_dict()
-    return {**result, "seconds": time.perf_counter() - start}
+    found = _needed(result)
+    for one in (*found["methods"], *found["references"]):
+        del one["scores"]
+    return {**found, "seconds": time.perf_counter() - start}
 
 
 def long_run(rows: Rows, methods: list[str], score: str) -> dict[str, Any]:
     """Return what a comparison says that has all the time it needs."""
     X, y = rows
     n_splits = next(splits for most, splits in _LONG if len(X) <= most)
-    return compare(
-        X, y, methods=methods, n_splits=n_splits, score=score, references=False,
-        random_state=1,
-    ).to_dict()  # fmt: skip
+    return _needed(
+        compare(
+            X, y, methods=methods, n_splits=n_splits, score=score, random_state=1,
+        ).to_dict()
+    )  # fmt: skip
+
+
+def _needed(result: dict[str, Any]) -> dict[str, Any]:
+    """Return the part of a result that the report needs."""
+
+    def part(one: dict[str, Any], names: str) -> dict[str, Any]:
+        return {name: one[name] for name in names.split() if name in one}
+
+    facts = "task score rows n_splits test_size verdict best recommended"
+    found = part(result, facts)
+    for kind in ("methods", "references"):
+        found[kind] = [part(one, "name mean scores") for one in result[kind]]
+    found["differences"] = [
+        part(one, "other gain p error significant") for one in result["differences"]
+    ]
+    return found
+
+
+def churn(n_seeds: int) -> str:
+    """Return how far the best metric is behind logistic regression on noisy labels."""
+    gains = []
+    for seed in range(n_seeds):
+        X, y = draw_churn(np.random.default_rng(seed))
+        result = compare(X, y, n_splits=3)
+        best, linear = (
+            float(one.scores[:3].mean())
+            for one in (result.best, result["logistic regression"])
+        )
+        gains.append(100 * (best - linear))
+        print(f"{result.best.name} {best:.4f}, linear {linear:.4f}", flush=True)
+    error = np.std(gains, ddof=1) / np.sqrt(n_seeds)
+    return f"best metric: {np.mean(gains):+.2f} ± {error:.2f} points, {n_seeds} seeds"
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _rounded(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_rounded(one) for one in value]
+    return float(f"{value:.5g}") if isinstance(value, float) else value
+
+
+def stored(found: Found) -> str:
+    """Return what was found as JSON, with a line for each part of a table."""
+    lines = []
+    for name, one in _rounded(found).items():
+        parts = (f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in one.items())
+        lines.append(f"{json.dumps(name)}: {{\n" + ",\n".join(parts) + "\n}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def versions() -> dict[str, str]:
+    """Return the commit and the versions of what takes part."""
+    packages = ("scikit-learn", "numpy", "numba")
+    return {"commit": current_commit(), **{name: version(name) for name in packages}}
 
 
 def run(
@@ -58,7 +121,7 @@ def run(
             if _now() > until:
                 return found
             rows = table.make()
-            known["noisy"], known["real"] = table.noisy, table.real
+            known |= {"noisy": table.noisy, "real": table.real, "made_with": versions()}
             if one == "asked":
                 known[one] = asked(rows, budget)
             else:
@@ -66,7 +129,7 @@ def run(
                 names = [method["name"] for method in first["methods"]]
                 known[one] = long_run(rows, names, first["score"])
             print(f"{table.name}, {one}: {known[one]['verdict']}", flush=True)
-            path.write_text(json.dumps(found, indent=1), encoding="utf-8")
+            path.write_text(stored(found), encoding="utf-8")
     return found
 
 
@@ -89,7 +152,15 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", default=[], help="with such a word")
     parser.add_argument("--tuning", action="store_true", help="the tables tuned on")
     parser.add_argument("--json", type=Path, default=Path("decisions.json"))
+    parser.add_argument("--churn", type=int, help="that table, with so many seeds")
+    parser.add_argument("--report", action="store_true", help="run nothing")
     given = parser.parse_args()
+    if given.report:
+        print(report(json.loads(given.json.read_text(encoding="utf-8"))))
+        return
+    if given.churn:
+        print(churn(given.churn))
+        return
     if given.cpu:
         time.perf_counter = time.process_time
     until = _now() + 60 * given.minutes

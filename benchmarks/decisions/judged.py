@@ -29,6 +29,7 @@ def report(found: dict[str, dict[str, Any]]) -> str:
     clear = [gain for gain, error in claims if abs(gain) > error]
     noisy = [ok for ok, one in zip(right, done.values(), strict=True) if one["noisy"]]
     real = [ok for ok, one in zip(right, done.values(), strict=True) if one["real"]]
+    matched = [one for one in map(matched_reference, done.values()) if one is not None]
     counts = [
         ["recommended within a point of the best", *_share(right)],
         ["… of real tables", *_share(real)],
@@ -36,6 +37,7 @@ def report(found: dict[str, dict[str, Any]]) -> str:
         ["… or by no more than two standard errors", *_share(not_worse)],
         ["“significantly better” is right", *_share([gain > 0 for gain, _ in claims])],
         ["… if the long run is sure", *_share([gain > 0 for gain in clear])],
+        ["table-nca “as good as” a reference is within a point", *_share(matched)],
     ]
     return "\n".join(
         [
@@ -120,6 +122,20 @@ def judged_claims(one: dict[str, Any]) -> list[tuple[float, float]]:
         for other in others
         if best in scores and other in scores
     ]
+
+
+def matched_reference(one: dict[str, Any]) -> bool | None:
+    """Return whether table-nca is within a point of the reference it is said to match.
+
+    In the long run, on the splits of the references; None if nothing is said.
+    """
+    said = one["asked"]["verdict"].startswith("Use table-nca: ")
+    if not said or recommended(one["asked"]) != "table-nca":
+        return None
+    rival = max(one["long"]["references"], key=lambda model: model["mean"])
+    methods = {method["name"]: method["scores"] for method in one["long"]["methods"]}
+    own = methods["table-nca"][: len(rival["scores"])]
+    return bool(sum(own) / len(own) >= rival["mean"] - _point(one))
 
 
 def _paired(a: list[float], b: list[float], test_size: float) -> tuple[float, float]:

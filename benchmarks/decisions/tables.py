@@ -114,7 +114,7 @@ def tuning_tables(most_rows: int = 10**9) -> Iterator[Table]:
 def _made(seed: int, most_rows: int) -> Iterator[Table]:
     for name, make in _MADE.items():
         drawn = partial(_drawn, make, seed)
-        noisy = "noisy" in name
+        noisy = "noisy" in name or name == "noise"
         yield Table(
             f"made: {name}", drawn, real=False, noisy=noisy, most_rows=most_rows
         )
@@ -200,7 +200,7 @@ def _noise(rng: Generator) -> Rows:
     return rng.normal(size=(1200, 8)), rng.integers(3, size=1200)
 
 
-def _churn(rng: Generator) -> Rows:
+def draw_churn(rng: Generator) -> Rows:
     """Return labels of a logistic model whose best accuracy is 74 %."""
     X = rng.normal(size=(5000, 21))
     X[:, 12:] = X[:, 12:] > 0.7  # as encoded categories are
@@ -280,7 +280,7 @@ _MADE: dict[str, Callable[[Generator], Rows]] = {
     "one-hot": _one_hot,
     "imbalanced": _imbalanced,
     "noise": _noise,
-    "churn, noisy": _churn,
+    "churn, noisy": draw_churn,
     "flipped labels, noisy": _flipped,
     "ring, noisy": _noisy_ring,
     "heavy tails": _heavy_tails,

@@ -1,6 +1,7 @@
 """Estimators that learn an additive metric of a table."""
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -475,6 +476,29 @@ class TableNCA(
         one = self._project(self._encode(X))
         other = one if Y is None else self._project(self._encode(Y))
         return np.mean([cdist(*both) for both in zip(one, other, strict=True)], axis=0)
+
+    def _column_points(self, X: Any) -> FloatArray:
+        """Return f_c, of shape (n_samples, n_features, n_maps * n_components)."""
+        rows, groups = self._encode(X).astype(np.float64), _groups(self._encoder)
+        parts = [
+            project_columns(self._form, rows, member.parameters, groups)
+            for member in self._members
+        ]
+        return np.concatenate(parts, axis=2)
+
+    def _without_rows(self) -> Self:
+        """Return a copy that transforms, and holds no training row to predict by."""
+        bare = copy(self)
+        bare._kept, bare._rows, bare._targets, *weights = (
+            np.zeros_like(one[:1])
+            for one in (self._kept, self._rows, self._targets, *self._weights)
+        )
+        bare._weights = NeighborWeights(*weights)
+        bare._members = [
+            Member(one.parameters, np.zeros_like(one.points[:1]))
+            for one in self._members
+        ]
+        return bare
 
     @property
     def column_weights_(self) -> FloatArray:

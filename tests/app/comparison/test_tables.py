@@ -147,7 +147,9 @@ def test_densities_of_categories_are_doubted_by_their_columns() -> None:
         }
     )
     found = compare(frame, task="none", methods="lca-diagonal,lca", n_splits=1)
-    _, doubt = found.verdict().splitlines()
+    said, doubt = found.verdict().splitlines()
+    assert said.startswith("No metric is recommended: the density of lca")
+    assert found.recommended is None
     assert doubt.startswith("But: a density is high at the few values of 'colour'")
     assert [one for one in found.notes if one.startswith("lca")] == [
         "lca-diagonal, lca: The density is high at the few values of 'colour', and "
@@ -155,6 +157,7 @@ def test_densities_of_categories_are_doubted_by_their_columns() -> None:
     ]
     numbers = compare(frame.select("size"), task="none", methods="lca", n_splits=1)
     assert "But" not in numbers.verdict()
+    assert numbers.recommended == "lca"
 
 
 def test_small_classes_are_named() -> None:

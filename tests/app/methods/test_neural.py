@@ -18,7 +18,7 @@ def test_without_torch_the_message_names_the_extra(
 
 def test_a_network_is_refused_before_its_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(registry.METHODS, "neural-nca", raising=False)
-    never = registry.register("neural-nca", "no.such.module", linear=False)
+    never = registry.register("neural-nca", "no.such.module", storable=False)
     with pytest.raises(ValueError, match="neural-nca is a network, and a model file"):
         learn(prepare("iris"), "neural-nca")
     command = ["vicinal", "compare", "iris"]

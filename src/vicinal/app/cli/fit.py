@@ -131,7 +131,7 @@ def fit(
 
 
 def _dimensions_line(model: "SavedModel", asked: int | None) -> str:
-    d, n_features = model.components.shape
+    d, n_features = len(model.components), len(model.mean)
     line = f"{model.method}: {counted(n_features, 'feature')} to "
     line += counted(d, "dimension")
     return line if asked in (None, d) else f"{line} (it cannot give {asked:,})"
@@ -159,7 +159,8 @@ def _quality_line(model: "SavedModel", prepared: "Prepared", score: str) -> str:
         return scored.of(truth, scored.outcome(truth, found) if classes else found)
 
     X = model.scaled(prepared.X)
-    before, after = figure(X, None), figure(model.map(X), model.vote)
+    after = figure(model.map(X), model.vote)
+    before = figure(np.nan_to_num(X), None)
     advice = "`vicinal compare` measures on others"
     if not after > before:
         advice = "learning did not help here: try other methods with `vicinal compare`"

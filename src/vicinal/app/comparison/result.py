@@ -64,6 +64,8 @@ class MethodResult:
         Number of fits that the time budget ended early.
     votes : tuple of Vote
         The vote of the neighbors in each split; empty without a target.
+    few_values : bool
+        Whether the density is high at the few values of some columns.
 
     See Also
     --------
@@ -93,6 +95,7 @@ class MethodResult:
     n_learned: IntArray | None = None
     broken_off: int = 0
     votes: tuple[Vote, ...] = ()
+    few_values: bool = False
 
     @property
     def vote(self) -> str:
@@ -191,7 +194,8 @@ class Comparison:
     def recommended(self) -> str | None:
         """Name of the simplest method that is about as good as the best.
 
-        None if no method predicts better than a constant.
+        None if no method predicts better than a constant, or if the best density is
+        high at the few values of some columns.
         """
         if useless(self):
             return None

@@ -203,25 +203,30 @@ def compare(
     progress = on_progress or (lambda *_: None)
     deadline = np.inf if time_budget is None else started + time_budget
     names = REFERENCES[setting.task] if references else ()
+    additive = METHODS["table-nca"] if names and methods is None else None
     # On busy cores, threads of BLAS and OpenMP slow down small work twenty times.
     with threadpool_limits(1 if n_jobs is None else effective_n_threads(n_jobs)):
-        return _run_splits(setting, resolved, names, n_splits, deadline, progress)
+        return _run_splits(
+            setting, resolved, names, n_splits, deadline, progress, additive
+        )
 
 
-def _run_splits(
+def _run_splits(  # noqa: C901
     setting: Setting,
     methods: list[Method],
     references: Sequence[str],
     n_splits: int,
     deadline: float,
     on_progress: Callable[[int, int, str], object],
+    additive: Method | None,
 ) -> Comparison:
     """Run every method on each split until the deadline.
 
     Simple methods run first. With a deadline and many rows, each method of the first
     split may learn for an equal share of the time left. Further splits follow only if
     no method was cut. References run on the first three splits, because they need less
-    precision, and the constant on all.
+    precision, and the constant on all. If no metric keeps up with them there, the
+    additive metric runs on these splits and takes part from then on.
     """
     setting, limits = _within(deadline, setting, len(methods))
     queue = sorted(methods, key=lambda method: method.complexity)
@@ -230,12 +235,59 @@ def _run_splits(
     runs: dict[str, list[Run]] = {}
     reference_runs: dict[str, list[Run]] = {}
     failures: dict[str, UnfitError] = {}
-    tests: list[IntArray] = []
+    seen: list[tuple[IntArray, IntArray]] = []
     so_far, cut = "", False
+    late = UnfitError("the time budget was over before its turn.")
     # The longest time of a method beside its fit.
     done, started, beside = 0, time.perf_counter(), 0.0
+
+    def gathered(notes: Sequence[str] = ()) -> Comparison:
+        ran = replace(
+            setting,
+            n_splits=len(seen),
+            tests=tuple(test for _, test in seen),
+            notes=(*setting.notes, *notes),
+            left_out=tuple((name, str(why)) for name, why in failures.items()),
+        )
+        known = [one for one in [*methods, additive] if one in queue]
+        return Comparison(
+            tuple(_result(one.name, runs[one.name], ran) for one in known),
+            ran,
+            tuple(_result(name, own, ran) for name, own in reference_runs.items()),
+        )
+
+    def add_additive() -> str:
+        """Run the additive metric if no other keeps up; return a note on it."""
+        if additive is None or additive.name in failures:
+            return ""
+        found = gathered()
+        ahead = found.evidence.ahead_of_all()
+        if ahead is None and found.recommended is not None:
+            return ""
+        own: list[Run] = []
+        for left, (train, test) in zip(range(len(seen), 0, -1), seen, strict=True):
+            on_progress(done, total, additive.name + so_far)
+            now = time.perf_counter()
+            share = {"until": now + (deadline - now) / (1 + left)}
+            if now + beside > deadline:
+                failures[additive.name] = late
+                return ""
+            try:
+                run = run_method(setting, additive, train, test, **limits | share)
+            except UnfitError as error:
+                failures[additive.name] = error
+                return ""
+            own.append(run)
+        runs[additive.name] = own
+        queue.append(additive)
+        why = f"{ahead.name} is ahead of" if ahead else "a constant is as good as"
+        return f"{additive.name} takes part because {why} the other metrics."
+
+    added = ""
     # Splits outside, methods inside: all methods see the same splits.
     for number, (train, test) in enumerate(setting.splits(n_splits)):
+        if number == 3:
+            added = add_additive()
         now = time.perf_counter()
         if number and (cut or now + (now - started) / number > deadline):
             break
@@ -245,8 +297,7 @@ def _run_splits(
             on_progress(done, total, method.name + so_far)
             done += 1
             now = time.perf_counter()
-            if now + beside > deadline and runs and not tests:
-                late = UnfitError("the time budget was over before its turn.")
+            if now + beside > deadline and runs and not seen:
                 failures[method.name] = late
                 queue.remove(method)
                 continue
@@ -279,23 +330,12 @@ def _run_splits(
             until = now + 0.1 * (deadline - now)
             run = run_reference(setting, name, train, test, until)
             reference_runs.setdefault(name, []).append(run)
-        tests.append(test)
+        seen.append((train, test))
         so_far = _best_so_far(runs, SCORES[setting.scored])
+    added = added or add_additive()
     on_progress(total, total, "done")
     notes = _cut_notes(runs, n_splits, len(train), len(test))
-    setting = replace(
-        setting,
-        n_splits=len(tests),
-        tests=tuple(tests),
-        notes=(*setting.notes, *notes),
-        left_out=tuple((name, str(why)) for name, why in failures.items()),
-    )
-    queue.sort(key=methods.index)
-    return Comparison(
-        tuple(_result(one.name, runs[one.name], setting) for one in queue),
-        setting,
-        tuple(_result(name, own, setting) for name, own in reference_runs.items()),
-    )
+    return gathered([*notes, added] if added else notes)
 
 
 def _within(
@@ -386,4 +426,5 @@ def _result(name: str, runs: list[Run], setting: Setting) -> MethodResult:
         n_learned=gathered("n_learned"),
         broken_off=sum(run.broken_off for run in runs),
         votes=tuple(run.vote for run in runs if run.vote is not None),
+        few_values=any(getattr(w.message, "columns", ()) for w in others),
     )

@@ -18,13 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from vicinal.app.comparison.data import stratified_rows
 from vicinal.app.methods.scores import SCORES
-from vicinal.app.methods.votes import (
-    NEIGHBORS,
-    OWN_RULE,
-    Vote,
-    Voters,
-    choose_vote,
-)
+from vicinal.app.methods.votes import NEIGHBORS, OWN_RULE, Vote, Voters, choose_vote
 from vicinal.app.tables.names import listed
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from scipy.stats import t as student
 from vicinal.app.methods.scores import SCORES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -340,13 +340,14 @@ class Evidence:
     def _n_reference_splits(self) -> int:
         return min(one.scores.size for one in self.references)
 
-    def ahead_of_all(self) -> MethodResult | None:
+    def ahead_of_all(self, but: Collection[str] = ()) -> MethodResult | None:
         """Return the best reference that is significantly better than every method.
 
         Over test rows, adjusted for all pairs of a reference and a method; None if
-        there is no such reference.
+        there is no such reference. Methods named in `but` do not count.
         """
         known = [one for one in self.results if np.isfinite(one.mean)]
+        known = [one for one in known if one.name not in but]
         pairs = [(a, b) for a in self.references for b in known]
         gains = [self.against_reference(b, a) for a, b in pairs]
         p_values = holm([z_test(gain, error) for gain, error in gains])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from vicinal.app.comparison.result import Comparison, MethodResult
     from vicinal.app.comparison.statistics import Difference
 
+ADDITIVE = "table-nca"
 # The names of the methods that learn no metric, in prose.
 _SPOKEN = {
     "euclidean": "raw features",
@@ -104,19 +105,46 @@ def verdict(comparison: Comparison) -> str:
     """
     without = useless(comparison)
     text = without or _advice(comparison, comparison[str(comparison.recommended)])
+    rival, good = None, ""
+    if comparison.recommended == ADDITIVE and len(comparison.references) > 1:
+        rival = max(comparison.references, key=lambda one: one.rank)
+        good = _as_good(comparison, rival)
+    if rival and good:
+        return (
+            f"Use {ADDITIVE}: {good} {rival.name} ({_scored(comparison, rival)}), and "
+            "it shows the rows behind each prediction"
+        )
     gain, error, constant = _over_constant(comparison)
     if not without and gain <= 1.645 * error:
         text += f"; the most frequent class ({constant}) is within chance"
-    reference = comparison.evidence.ahead_of_all()
+    evidence = comparison.evidence
+    # Curves that are not worth their complexity do not speak for neighbors either.
+    passed_over = {ADDITIVE} - {comparison.recommended}
+    reference = evidence.ahead_of_all(passed_over)
     if reference is None or reference.name in ("majority class", "mean"):
-        return text
-    gain, error = comparison.evidence.against_reference(comparison.best, reference)
+        more = f"; {rival.name} has {_scored(comparison, rival)}" if rival else ""
+        return text + more
+    judged = [one for one in comparison.ranked() if one.name not in passed_over]
+    gain, error = evidence.against_reference(judged[0], reference)
     ran = " that ran" if comparison.setting.left_out else ""
+    but = f" but {ADDITIVE}" if len(judged) < len(comparison.results) else ""
     return (
         f"{text}; {'' if without else 'but '}{reference.name}, which has no "
         f"neighbours, is {_amount(comparison, -gain, 1.96 * error)} ahead of every "
-        f"metric{ran}: take it if only predictions count"
+        f"metric{ran}{but}: take it if only predictions count"
     )
+
+
+def _as_good(comparison: Comparison, rival: MethodResult) -> str:
+    """Compare the additive metric with a reference; empty if it is behind.
+
+    It is as good by the rule for two metrics; see `recommend`.
+    """
+    score = comparison.evidence.score
+    gain, error = comparison.evidence.against_reference(comparison[ADDITIVE], rival)
+    if -gain > max(score.negligible, min(error, score.point)):
+        return ""
+    return "better than" if gain > 1.96 * error else "as good as"
 
 
 def used_test(comparison: Comparison) -> str:
@@ -139,7 +167,9 @@ def used_test(comparison: Comparison) -> str:
 
 
 def useless(comparison: Comparison) -> str:
-    """Return a sentence if no metric predicts better than a constant; else nothing.
+    """Return a sentence if no metric can be recommended; else nothing.
+
+    None predicts better than a constant, or the best density compares with no other.
 
     Parameters
     ----------
@@ -147,6 +177,11 @@ def useless(comparison: Comparison) -> str:
         The results.
     """
     best = comparison.best
+    if best.few_values:
+        return (
+            f"No metric is recommended: the density of {best.name} is high at the few "
+            "values of some columns; leave these columns out"
+        )
     which = "No metric that ran" if comparison.setting.left_out else "No metric"
     end = f"{best.name} has {_scored(comparison, best)}, so do without neighbours"
     if comparison.setting.task == "regression":

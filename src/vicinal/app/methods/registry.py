@@ -68,8 +68,10 @@ class Method:
     own_rule : bool
         Whether the estimator predicts by its own soft neighbors. Otherwise the vote of
         the neighbors is chosen.
-    linear : bool
-        Whether the metric is a linear map, which a model file can hold.
+    gaps : bool
+        Whether the estimator learns from missing values. Otherwise they are filled.
+    storable : bool
+        Whether a model file can hold the metric: a linear map, or curves.
     """
 
     name: str
@@ -81,7 +83,8 @@ class Method:
     default: bool = True
     many_rows: bool = False
     own_rule: bool = False
-    linear: bool = True
+    gaps: bool = False
+    storable: bool = True
 
     def pipeline(
         self,
@@ -117,9 +120,10 @@ class Method:
         elif self.scale != "none":
             scale = CategoryScaler()
         request = FitRequest(X, y, n_components, random_state, n_jobs)
+        impute = SimpleImputer(strategy="median", keep_empty_features=True)
         return Pipeline(
             [
-                ("impute", SimpleImputer(strategy="median", keep_empty_features=True)),
+                ("impute", "passthrough" if self.gaps else impute),
                 ("scale", scale),
                 ("metric", self.factory(request)),
             ]
@@ -144,7 +148,8 @@ def register(
     default: bool = False,
     many_rows: bool = False,
     own_rule: bool = False,
-    linear: bool = True,
+    gaps: bool = False,
+    storable: bool = True,
 ) -> Method:
     """Add a method to `METHODS`.
 
@@ -160,7 +165,7 @@ def register(
         A few words on the metric, for the report.
     tasks : tuple of str, default=("classification",)
         Some of `TASKS`.
-    complexity, scale, default, many_rows, own_rule, linear
+    complexity, scale, default, many_rows, own_rule, gaps, storable
         As for `Method`.
 
     Returns
@@ -189,7 +194,7 @@ def register(
         factory = estimator(factory, at_most="features")
     method = Method(
         *(name, factory, summary, tasks, complexity, scale),
-        *(default, many_rows, own_rule, linear),
+        *(default, many_rows, own_rule, gaps, storable),
     )
     METHODS[name] = method
     return method
@@ -300,7 +305,7 @@ register("nca-log", estimator("vicinal.nca.NCA", at_most="features", alpha="auto
 register("table-nca", estimator("vicinal.additive.TableNCAClassifier",
                                 regressor="vicinal.additive.TableNCARegressor"),
          "NCA with a curve for each column, by its soft neighbours", _LABELED,
-         complexity=6, scale="none", many_rows=True, own_rule=True, linear=False)
+         complexity=6, scale="standard", own_rule=True, gaps=True)
 if find_spec("torch") is not None:
     # One map without votes, which `transform` returns.
     register("neural-nca", estimator("vicinal.neural.NeuralNCA",
@@ -308,7 +313,7 @@ if find_spec("torch") is not None:
                                      at_most="features", n_estimators=1,
                                      linear_vote=False),
              "NCA by a network on periodic features", _LABELED,
-             complexity=6, scale="none", many_rows=True, linear=False)
+             complexity=6, scale="none", many_rows=True, storable=False)
 register("mlkr", "vicinal.classic.MLKR",
          "metric learning for kernel regression, what nca is for numbers", _NUMBERS,
          complexity=5)
@@ -385,7 +390,7 @@ def _user_method(given: Any, task: str, max_length: int = 40) -> Method:
     from sklearn.base import clone
     from sklearn.pipeline import Pipeline
 
-    from vicinal.additive import TableNCA, TableNCAClassifier, TableNCARegressor
+    from vicinal.additive import TableNCAClassifier, TableNCARegressor
     from vicinal.nca import NCAClassifier, NCARegressor
 
     name, made = "", given
@@ -434,7 +439,6 @@ def _user_method(given: Any, task: str, max_length: int = 40) -> Method:
             isinstance(last, NCAClassifier | NCARegressor)
             and last.objective != "class-density"
         ),
-        linear=not isinstance(last, TableNCA),
     )
 
 

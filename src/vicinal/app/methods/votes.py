@@ -30,10 +30,14 @@ class Vote:
     ----------
     n_neighbors : int or None
         Number of neighbors; None for all rows.
-    weights : {"uniform", "distance", "soft"}
-        Weights of the neighbors: equal, 1 / d, or exp(-d² / scale).
+    weights : {"uniform", "distance", "soft", "plain"}
+        Weights of the neighbors: equal, 1 / d, exp(-d² / scale), or exp(-d) of all
+        rows.
     scale : float, default=1.0
         The scale of soft weights.
+    n_maps : int, default=1
+        Number of maps whose points are side by side, and whose plain votes are
+        averaged.
 
     Examples
     --------
@@ -46,13 +50,13 @@ class Vote:
     """
 
     n_neighbors: int | None
-    weights: Literal["uniform", "distance", "soft"] = "uniform"
+    weights: Literal["uniform", "distance", "soft", "plain"] = "uniform"
     scale: float = 1.0
+    n_maps: int = 1
 
     def __str__(self) -> str:
         k = "all" if self.n_neighbors is None else f"{self.n_neighbors}"
-        kind = {"uniform": "", "distance": " 1/d", "soft": " soft"}
-        return k + kind[self.weights]
+        return k + {"uniform": "", "distance": " 1/d"}.get(self.weights, " soft")
 
     def weigh(self, distances: FloatArray) -> FloatArray:
         """Return the weights of neighbors, one row for each query.
@@ -188,18 +192,24 @@ class Voters:
         known = np.eye(len(self.prior))[y] if self.prior is not None else y
         # Centered points keep more digits of small distances.
         Z, queries = (one.astype(np.float64) - middle for one in (self.Z, queries))
+        maps = [np.split(one, vote.n_maps, axis=1) for one in (queries, Z)]
         parts = []
         for start in range(0, len(queries), step := max(1, 2**22 // len(self.Z))):
-            squares = np.square(Z).sum(axis=1) - 2 * queries[start : start + step] @ Z.T
-            if own is not None:
-                mine = own[start : start + step]
-                inside = np.flatnonzero(mine >= 0)
-                squares[inside, mine[inside]] = np.inf
-            weights = np.exp(
-                (squares.min(axis=1, keepdims=True) - squares) / vote.scale
-            )
-            total = weights.sum(axis=1, keepdims=True)
-            parts.append(weights @ known / (total if known.ndim > 1 else total[:, 0]))
+            block: Any = 0.0
+            for Q, points in zip(*maps, strict=True):
+                Q = Q[start : start + step]  # noqa: PLW2901
+                far = np.square(points).sum(axis=1) - 2 * Q @ points.T
+                if vote.weights == "plain":
+                    far += np.square(Q).sum(axis=1, keepdims=True)
+                    far = np.sqrt(np.maximum(far, 0, out=far), out=far)
+                if own is not None:
+                    mine = own[start : start + step]
+                    inside = np.flatnonzero(mine >= 0)
+                    far[inside, mine[inside]] = np.inf
+                weights = np.exp((far.min(axis=1, keepdims=True) - far) / vote.scale)
+                weights /= weights.sum(axis=1, keepdims=True) * vote.n_maps
+                block = block + weights @ known
+            parts.append(block)
         return np.concatenate(parts)
 
 

@@ -25,12 +25,7 @@ from vicinal.app.tables.embeddings import read_embeddings
 from vicinal.app.tables.inputs import Overrides
 from vicinal.app.tables.names import ARRAYS, TABLES, check_column, counted
 from vicinal.app.tables.prepared import read_target
-from vicinal.app.tables.reading import (
-    add_line_number,
-    open_source,
-    pieces,
-    read_table,
-)
+from vicinal.app.tables.reading import add_line_number, open_source, pieces, read_table
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 

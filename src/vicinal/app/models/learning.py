@@ -94,10 +94,10 @@ def learn(  # noqa: C901
     if n_neighbors != "auto":
         check_scalar(n_neighbors, "n_neighbors", Integral, min_val=1)
     chosen = method_named(method)
-    if not chosen.linear:
+    if not chosen.storable:
         raise ValueError(
-            f"{method} is a network, and a model file holds a linear map; in Python, "
-            "vicinal.save keeps the estimator."
+            f"{method} is a network, and a model file holds a linear map or curves; in "
+            "Python, vicinal.save keeps the estimator."
         )
     _, target, classes = encode_target(prepared.y, prepared.task)
     scored = None
@@ -132,10 +132,12 @@ def learn(  # noqa: C901
         raise ValueError(f"{method} cannot learn from these rows: {reason}.") from error
     model = from_pipeline(pipeline, prepared, method, parameters)
     vote: Vote | None = None
-    if chosen.own_rule:
-        vote = OWN_RULE
-    elif n_neighbors != "auto":
+    if n_neighbors != "auto":
         vote = Vote(int(n_neighbors))
+    elif model.curves is not None:
+        vote = Vote(None, "plain", n_maps=len(model.curves._members))
+    elif chosen.own_rule:
+        vote = OWN_RULE
     elif scored is not None:
         points = model.map(model.scaled(prepared.X))
         voters = Voters(points, np.asarray(target), len(classes), n_jobs)

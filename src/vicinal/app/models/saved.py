@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vicinal import __version__, persistence
 from vicinal._typing import FloatArray
-from vicinal.app.methods.linear_map import affine_map, linear_map
+from vicinal.app.methods.linear_map import LinearMap, affine_map, is_linear, linear_map
 from vicinal.app.methods.votes import Vote
 from vicinal.app.tables.cells import clean
 from vicinal.app.tables.columns import Columns, Decision
@@ -30,10 +30,11 @@ _ARRAYS = ("median", "mean", "scale", "components")
 
 @dataclass(frozen=True, eq=False)
 class SavedModel:
-    """The columns of a table, the values for missing numbers, and a linear map.
+    """The columns of a table, the values for missing numbers, and a map.
 
     A row x of numbers is mapped to ``components @ ((filled - mean) / scale)``;
-    `filled` is x with missing numbers replaced by `median`.
+    `filled` is x with missing numbers replaced by `median`. Or it is mapped by
+    learned curves of ``(x - mean) / scale``, in which missing numbers are kept.
 
     Attributes
     ----------
@@ -47,7 +48,7 @@ class SavedModel:
         The preparation of the numbers. If a median is NaN, missing numbers of its
         feature are an error.
     components : ndarray of shape (n_components, n_features)
-        The map.
+        The map; without columns if there are curves.
     target : str or None
         The column of the target.
     classes : tuple of str
@@ -58,6 +59,8 @@ class SavedModel:
         The versions of the libraries that learned it.
     vote : Vote or None
         The vote of the neighbors that predicts best; None if there is no target.
+    curves : TableNCA or None
+        The curves, without training rows.
 
     See Also
     --------
@@ -86,6 +89,7 @@ class SavedModel:
     parameters: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     vote: Vote | None = None
+    curves: Any = None
 
     @property
     def stem(self) -> str:
@@ -163,25 +167,30 @@ class SavedModel:
             The input of `map`.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            missing = np.isnan(X)
-            if (wrong := missing.any(axis=0) & np.isnan(self.median)).any():
-                name = self.columns.feature_names[int(wrong.argmax())]
-                raise ValueError(
-                    f"Column {name!r} has missing numbers, and the model was learned "
-                    "without any; fill them first."
-                )
-            X = np.where(missing, self.median.astype(X.dtype), X)
+            if self.curves is None:
+                missing = np.isnan(X)
+                if (wrong := missing.any(axis=0) & np.isnan(self.median)).any():
+                    name = self.columns.feature_names[int(wrong.argmax())]
+                    raise ValueError(
+                        f"Column {name!r} has missing numbers, and the model was "
+                        "learned without any; fill them first."
+                    )
+                X = np.where(missing, self.median.astype(X.dtype), X)
             X = (X - self.mean.astype(X.dtype)) / self.scale.astype(X.dtype)
-        return _finite(X)
+        return _checked(X, np.isinf(X))
 
     def map(self, prepared: FloatArray) -> FloatArray:
         """Map rows that `prepare` returned."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return _finite(prepared @ self.components.T.astype(prepared.dtype))
+        if self.curves is not None:
+            Z = self.curves.transform(prepared)
+        else:
+            with np.errstate(over="ignore", invalid="ignore"):
+                Z = prepared @ self.components.T.astype(prepared.dtype)
+        return _checked(Z, ~np.isfinite(Z))
 
 
-def _finite(X: FloatArray) -> FloatArray:
-    if not np.isfinite(X).all():
+def _checked(X: FloatArray, wrong: NDArray[np.bool_]) -> FloatArray:
+    if wrong.any():
         raise ValueError(
             "A row's numbers are too large for the model; are they in other units than "
             "those that it was learned from?"
@@ -241,7 +250,14 @@ def from_pipeline(
     >>> model.components.shape
     (2, 13)
     """
-    found = linear_map(pipeline)
+    curves = None
+    if is_linear(pipeline[-1]):
+        found = linear_map(pipeline)
+    else:
+        curves = pipeline[-1]._without_rows()
+        scaler = pipeline[-2]
+        none = np.zeros((curves._n_features_out, 0))
+        found = LinearMap(scaler.mean_, scaler.mean_, scaler.scale_, none)
     if not len(found.components):
         raise ValueError(
             f"{method} found no direction that tells these rows apart: they look like "
@@ -255,6 +271,7 @@ def from_pipeline(
         task=prepared.task,
         columns=prepared.columns,
         **vars(found),
+        curves=curves,
         target=prepared.target,
         classes=classes,
         parameters=parameters or {},
@@ -417,6 +434,9 @@ def to_parts(model: SavedModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
     }
     if model.vote is not None:
         header["vote"] = asdict(model.vote)
+    if model.curves is not None:
+        header["curves"], more = persistence.to_parts(model.curves)
+        arrays |= more
     return header, arrays
 
 
@@ -429,6 +449,11 @@ def from_parts(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Saved
     columns = Columns.from_dict(header.pop("columns", None))
     names = header.pop("feature_names", None)
     vote = header["vote"] = Vote(**header["vote"]) if header.get("vote") else None
+    curves = None
+    if "curves" in header:
+        more = {name: one for name, one in arrays.items() if name not in _ARRAYS}
+        curves = header["curves"] = persistence.from_parts(header["curves"], more)
+        arrays = {name: one for name, one in arrays.items() if name in _ARRAYS}
     model = SavedModel(columns=columns, **{**header, **arrays})
     n_features = len(columns.feature_names)
     classes, versions = model.classes, model.versions
@@ -446,22 +471,34 @@ def from_parts(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Saved
         "the versions": isinstance(versions, dict) and are_text([*versions.values()]),
     }
     if vote is not None:
-        k, scale = vote.n_neighbors, vote.scale
+        k, scale, n_maps = vote.n_neighbors, vote.scale, 1
+        if curves is not None and vote.weights == "plain":
+            n_maps = len(curves._members)
         valid["the vote"] = (
             (k is None or (type(k) is int and k > 0))
-            and vote.weights in ("uniform", "distance", "soft")
+            and vote.weights in ("uniform", "distance", "soft", "plain")
             and isinstance(scale, float)
             and 0 < scale < np.inf
+            and type(vote.n_maps) is int
+            and vote.n_maps == n_maps
+        )
+    n_columns = n_features
+    if curves is not None:
+        n_columns = 0
+        valid["the curves"] = (
+            type(curves).__name__ in ("TableNCAClassifier", "TableNCARegressor")
+            and curves.n_features_in_ == n_features
+            and curves._n_features_out == len(model.components)
         )
     for name, array in arrays.items():
         known = array[~np.isnan(array)] if name == "median" else array
-        shape = (len(array), n_features) if name == "components" else (n_features,)
+        shape = (len(array), n_columns) if name == "components" else (n_features,)
         valid[f"the array {name}"] = (
             array.dtype in (np.float32, np.float64)
             and array.shape == shape
             and bool(np.isfinite(known).all())
         )
-    valid["the components"] = 0 < len(model.components) <= n_features
+    valid["the components"] = 0 < len(model.components) <= (n_columns or np.inf)
     valid["the scale"] = bool((model.scale > 0).all())
     for part, holds in valid.items():
         if not holds:

@@ -180,14 +180,15 @@ def nearest_rows(
     _check_k(n_neighbors)
     opened = open_source(source)
     points, own, label = _read_queries(model.prepare, opened, [query], model.target)
-    euclidean = _Nearest(points, n_neighbors, own)
+    # Missing numbers are at the mean.
+    euclidean = _Nearest(np.nan_to_num(points), n_neighbors, own)
     learned = _Nearest(model.map(points), n_neighbors, own)
     labels: dict[int, str] = {}
     for piece in pieces(opened):
         with add_line_number(opened, start := learned.n_rows):
             X = model.prepare(piece)
         texts = [] if label is None else as_texts(piece.get_column(str(model.target)))
-        for nearest, Z in ((euclidean, X), (learned, model.map(X))):
+        for nearest, Z in ((euclidean, np.nan_to_num(X)), (learned, model.map(X))):
             nearest.update(ExactIndex().build(Z.astype(np.float64)), len(Z))
             rows = nearest.rows[nearest.rows >= start].tolist()
             labels |= {row: texts[row - start] for row in rows if texts}
@@ -208,8 +209,9 @@ def column_shares(
     """Return the share of each column in the distances of a row to others.
 
     With δ the scaled difference of two rows and A the map, the share of a feature c is
-    δ_c (AᵀA δ)_c / ‖A δ‖; a column has the sum of its features. The shares of a row sum
-    to its distance. A negative one brings the rows nearer to each other.
+    δ_c (AᵀA δ)_c / ‖A δ‖; a column has the sum of its features. With curves, A δ is a
+    sum of differences Δ_c, and the share is ⟨Δ_c, Δ⟩ / ‖Δ‖. The shares of a row sum to
+    its distance. A negative one brings the rows nearer to each other.
 
     Parameters
     ----------
@@ -244,11 +246,18 @@ def column_shares(
     """
     asked = [query, *rows.tolist()]
     points = _read_queries(model.prepare, open_source(source), asked, None)[0]
-    gaps = (points[:1] - points[1:]).astype(np.float64)
-    A = model.components.astype(np.float64)
-    mapped = gaps @ A.T
+    if model.curves is not None:
+        parts = model.curves._column_points(points.astype(np.float64))
+        steps = parts[:1] - parts[1:]
+        mapped = steps.sum(axis=1)
+        products = np.einsum("kcd,kd->kc", steps, mapped)
+    else:
+        gaps = (points[:1] - points[1:]).astype(np.float64)
+        A = model.components.astype(np.float64)
+        mapped = gaps @ A.T
+        products = gaps * (mapped @ A)
     distances = np.linalg.norm(mapped, axis=1, keepdims=True)
-    of_features = gaps * (mapped @ A) / np.where(distances > 0, distances, 1)
+    of_features = products / np.where(distances > 0, distances, 1)
     owners = model.columns.owners
     columns = list(dict.fromkeys(owners))
     indicators = np.array([[one == column for column in columns] for one in owners])

@@ -161,7 +161,7 @@ def fit_command(
     'vicinal fit shop.csv --target kind --method lda -o lda.safetensors'
     """
     ran = read_command(command)
-    if ran is None or method not in METHODS or not METHODS[method].linear:
+    if ran is None or method not in METHODS or not METHODS[method].storable:
         return None
     found = [] if target is None or ran.target is not None else ["--target", target]
     return [

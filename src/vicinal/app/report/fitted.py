@@ -201,8 +201,7 @@ def _in_standard_units(pipeline: Pipeline, X: FloatArray) -> FloatArray:
     For a network it is the linear map that comes nearest to it on these rows.
     """
     if not is_linear(pipeline[-1]):
-        filled = pipeline.named_steps["impute"].transform(X)
-        rows = StandardScaler().fit_transform(filled)
+        rows = np.nan_to_num(StandardScaler().fit_transform(X))
         points = pipeline.transform(X).astype(np.float64)
         return np.linalg.lstsq(rows, points - points.mean(axis=0), rcond=None)[0].T
     found = linear_map(pipeline)

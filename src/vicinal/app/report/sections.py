@@ -43,6 +43,8 @@ def headline(comparison: Comparison, pair: Sequence[str]) -> str:
         The metrics before and after; one of them is recommended, or none.
     """
     name = comparison.recommended
+    if name is None and comparison.best.few_values:
+        return "No metric is recommended: leave out the columns of few values."
     if name is None:
         return "Do without neighbours: no metric predicts better than a constant."
     plain = {

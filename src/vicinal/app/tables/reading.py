@@ -22,12 +22,7 @@ from vicinal.app.tables.cells import Table, clean, typed
 from vicinal.app.tables.delimited import open_delimited
 from vicinal.app.tables.inputs import Overrides, is_frame
 from vicinal.app.tables.isolated import is_arrow_stream, read_isolated
-from vicinal.app.tables.names import (
-    CellError,
-    TableError,
-    distinct_names,
-    near,
-)
+from vicinal.app.tables.names import CellError, TableError, distinct_names, near
 from vicinal.datasets import Dataset, available, load, read_npz
 
 #: Maximum number of rows of a piece of a table.
