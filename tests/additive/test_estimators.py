@@ -229,6 +229,7 @@ def test_leave_one_out_is_the_formula() -> None:
 
 
 def test_leave_one_out_estimates_the_error_of_new_rows() -> None:
+    rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 4))
     p = 1 / (1 + np.exp(-2 * X[:, 0] - X[:, 1]))
     y = rng.random(3000) < p
@@ -238,7 +239,7 @@ def test_leave_one_out_estimates_the_error_of_new_rows() -> None:
     of_old = log_loss(y[old], model.predict_proba()) - log_loss(y[old], p[old])
     of_new = log_loss(y[new], model.predict_proba(X[new])) - log_loss(y[new], p[new])
     assert 0 < of_new < 0.03
-    assert of_old == pytest.approx(of_new, abs=0.015)
+    assert of_old == pytest.approx(of_new, abs=0.01)
 
 
 @pytest.mark.parametrize("form", ["additive", "diagonal"])

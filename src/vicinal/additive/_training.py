@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from vicinal._typing import FloatArray, IntArray
@@ -114,7 +113,7 @@ class Judge:
 
     def loss(self, parameters: FloatArray) -> float:
         """Return the mean log loss or squared error."""
-        return self._loss(self._points(parameters), 1.0)
+        return self._loss(self._points(parameters))
 
     def temperature(self, parameters: FloatArray) -> float:
         """Return the factor of the points with the least loss."""
@@ -128,7 +127,7 @@ class Judge:
             for X in (self._held, self._learned)
         ]
 
-    def _loss(self, both: list[FloatArray], factor: float) -> float:
+    def _loss(self, both: list[FloatArray], factor: float = 1.0) -> float:
         queries, points = (one * one.dtype.type(factor) for one in both)
         votes = average(
             *(queries, points, self._targets, self._weights, self._n_threads),
@@ -255,9 +254,7 @@ def initial_parameters(
 WAVE_UNIT, FREQUENCY_UNIT, LEAST_SHARE, WIDE = 0.2, 0.2, 0.3, 16
 
 
-def explained_shares(
-    rows: TrainingRows, drawn: IntArray, n_numbers: int
-) -> FloatArray:
+def explained_shares(rows: TrainingRows, drawn: IntArray, n_numbers: int) -> FloatArray:
     """Return the share of the targets' variance that each column of X explains alone.
 
     A number explains it by x or by x², whichever is better; levels by their means.
@@ -270,8 +267,9 @@ def explained_shares(
     found = np.zeros(X.shape[1])
     for c in range(X.shape[1]):
         if c < n_numbers:
-            for x in (X[:, c], np.square(X[:, c])):
-                x = x - np.average(x, weights=weights)
+            for power in (1, 2):
+                x = X[:, c] ** power
+                x -= np.average(x, weights=weights)
                 spread = max(float(weights @ np.square(x)), 1e-300)
                 share = np.square((weights * x) @ T).sum() / spread / total - 1 / n
                 found[c] = max(found[c], share)

@@ -175,7 +175,7 @@ class TableNCA(
         categories; None selects none.
     min_frequency : int, default=2
         Number of rows that a category must have for a vector of its own.
-    batch_size : int, default=256
+    batch_size : int, default=128
         Rows that a step predicts.
     n_references : int, default=256
         Further random rows that are their neighbors in that step.
@@ -272,7 +272,7 @@ class TableNCA(
     frequency_scale: float = 2.0
     categorical_features: str | Sequence[Any] | None = "auto"
     min_frequency: int = 2
-    batch_size: int = 256
+    batch_size: int = 128
     n_references: int = 256
     learning_rate: float = 0.12
     max_iter: int = 20
@@ -453,9 +453,7 @@ class TableNCA(
         form = self._form
         names = _check_feature_names_in(self)
         found = []
-        for name, (values, rows, own) in zip(
-            names, _grid(self._encoder), strict=True
-        ):
+        for name, (values, rows, own) in zip(names, _grid(self._encoder), strict=True):
             parts = [
                 project_columns(form, rows, member.parameters, [own])[:, 0]
                 for member in self._members
