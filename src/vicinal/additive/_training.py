@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.maps import Additive, ColumnWeights, Map
@@ -14,8 +15,9 @@ from vicinal.objectives import MinibatchSampler, NCAObjective, TargetObjective
 from vicinal.objectives.nca import PairObjective, sample_indices
 from vicinal.optimize import Stochastic, typical_entry
 
-# Held-out rows and training rows that score an iteration: a few steps' worth of pairs.
-MAX_JUDGES, MAX_REFERENCES = 500, 2000
+# Held-out rows that score an iteration, and training rows that vote for them, in an
+# iteration and for the scale of the points: a few steps' worth of pairs.
+MAX_JUDGES, MAX_REFERENCES = 500, (2000, 20_000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +84,9 @@ class Judge:
     rows : TrainingRows
         All rows.
     learned, held : ndarray of int
-        Rows that vote, and rows to predict; of many, some are drawn.
+        Rows that vote, and rows to predict.
     form : Map
         The map.
-    rng : Generator
-        Draws the rows.
     n_jobs : int or None
         Number of threads.
     """
@@ -97,11 +97,8 @@ class Judge:
         learned: IntArray,
         held: IntArray,
         form: Map,
-        rng: np.random.Generator,
         n_jobs: int | None,
     ) -> None:
-        learned = learned[sample_indices(rng, len(learned), MAX_REFERENCES)]
-        held = held[sample_indices(rng, len(held), MAX_JUDGES)]
         self._form, self._n_threads = form, effective_n_threads(n_jobs)
         self._learned, self._held = rows.X[learned], rows.X[held]
         weights = rows.weights[learned]
@@ -118,8 +115,12 @@ class Judge:
     def temperature(self, parameters: FloatArray) -> float:
         """Return the factor of the points with the least loss."""
         both = self._points(parameters)
-        factors: list[float] = np.geomspace(0.5, 2, 13).tolist()
-        return min(factors, key=lambda factor: self._loss(both, factor))
+        found = minimize_scalar(
+            lambda power: self._loss(both, 2.0**power),
+            bounds=(-1, 1),
+            options={"xatol": 0.05},
+        )
+        return float(2.0**found.x)
 
     def _points(self, parameters: FloatArray) -> list[FloatArray]:
         return [
@@ -181,7 +182,14 @@ def train(
     """
     rng = np.random.default_rng([seed, 1])
     learned, judges = np.flatnonzero(~held), np.flatnonzero(held)
-    judge = Judge(rows, learned, judges, form, rng, est.n_jobs) if held.any() else None
+    judges = judges[sample_indices(rng, len(judges), MAX_JUDGES)]
+    voters = [
+        learned[sample_indices(rng, len(learned), most)] for most in MAX_REFERENCES
+    ]
+    judge, last_judge = (
+        Judge(rows, few, judges, form, est.n_jobs) if held.any() else None
+        for few in voters
+    )
     best, best_iteration = start, 0
     best_loss = np.inf if judge is None else judge.loss(start)
 
@@ -206,8 +214,8 @@ def train(
     first_step = est.learning_rate / typical_entry(start / basis)
     solver = Stochastic(est.max_iter, seed, est._steps, first_step)
     curve = solver.maximize(batches, start / basis, watch).curve
-    if judge is not None:
-        best = form.scaled(best, judge.temperature(best))
+    if last_judge is not None:
+        best = form.scaled(best, last_judge.temperature(best))
     return best, curve
 
 
@@ -233,7 +241,7 @@ def initial_parameters(
         return weights, weights
     start, basis = np.zeros(form.size), np.ones(form.size)
     curves, levels, frequencies = form.parts(start)
-    drawn = learned[sample_indices(rng, len(learned), 10 * MAX_REFERENCES)]
+    drawn = learned[sample_indices(rng, len(learned), MAX_REFERENCES[1])]
     explained = explained_shares(rows, drawn, form.n_numbers)
     explained += LEAST_SHARE * explained.mean() + np.finfo(float).eps
     sizes = np.sqrt(explained / explained.mean() / n_columns)[:, None]
