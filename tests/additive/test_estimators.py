@@ -16,6 +16,7 @@ from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from vicinal import TableNCA, TableNCAClassifier, TableNCARegressor
+from vicinal.plotting import ShapeDisplay
 
 # The check repeats rows instead of weighting them. Mini-batches and held-out rows are
 # drawn from the rows as they are given. The votes are equal: see below.
@@ -301,6 +302,24 @@ def test_shape_functions_are_the_parts_of_points() -> None:
     rows = frame[:1].loc[[0, 0]].assign(size=[sizes[10], sizes[60]])
     one, other = model.transform(rows)
     np.testing.assert_allclose(one - other, points[10] - points[60], atol=1e-6)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_values_of_shape_functions_are_those_of_the_table(library: str) -> None:
+    module = pytest.importorskip(library)
+    days = np.datetime64("2020-02-28") + np.arange(100)
+    sizes = pd.Categorical(["S", "L"] * 50, ["S", "M", "L"], ordered=True)
+    frame = module.DataFrame(
+        {"day": days.astype("datetime64[ms]"), "x": days > days[50]}
+    )
+    if library == "pandas":
+        frame["size"] = sizes
+    model = TableNCAClassifier(**FEW).fit(frame, np.arange(100) % 2)
+    (_, of_days, _), (_, of_flags, _), *others = model.shape_functions()
+    assert set(of_days) == set(days)
+    assert of_flags == [0.0, 1.0]
+    assert [known for _, known, _ in others] == [["S", "L"]] * (library == "pandas")
+    ShapeDisplay.from_estimator(model)
 
 
 def test_learned_gower_distance() -> None:

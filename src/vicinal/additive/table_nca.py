@@ -112,7 +112,8 @@ class ShapeFunction(NamedTuple):
     name : str
         The column.
     values : list
-        Numbers in ascending order, or categories; None is a missing value.
+        Numbers, dates or levels in ascending order, or categories; None is a missing
+        value.
     points : ndarray of shape (n_values, n_dimensions)
         f_c of each value.
 
@@ -150,8 +151,10 @@ class TableNCA(
     """Additive metric of a table: one learned curve for each column.
 
     A row x has the point z = Σ_c f_c(x_c). A number has the curve
-    f_c(x) = a x + Σ_k b_k (cos ω_k x − 1) + c_k sin ω_k x with learned frequencies ω; a
-    category has a learned vector for each value, and a missing value one of its own.
+    f_c(x) = a x + Σ_k b_k (cos ω_k x − 1) + c_k sin ω_k x with learned frequencies ω,
+    where x is the mean of the value in robust standard deviations, with outliers drawn
+    in, and of the normal score of its rank. A category has a learned vector for each
+    value, and a missing value one of its own.
     The curves maximize the log-probability that a random neighbor, picked with
     p_ij ∝ exp(−‖z_i − z_j‖), is of the same class ([1]_, eq. 6).
 
@@ -161,8 +164,8 @@ class TableNCA(
         Dimension of the points.
     form : {"additive", "diagonal"}, default="additive"
         "diagonal" learns one weight for each column instead of a curve: a Gower
-        distance, d² = Σ_c w_c² δ_c² with δ_c the difference of two numbers in robust
-        standard deviations, or 1 for different categories. `n_components`,
+        distance, d² = Σ_c w_c² δ_c² with δ_c the difference of two numbers as they are
+        encoded, or 1 for different categories. `n_components`,
         `n_frequencies` and `frequency_scale` then have no effect.
     n_frequencies : int, default=4
         Waves of each number; 0 learns a linear map.
@@ -749,8 +752,9 @@ random_state, n_jobs
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features), or None
-            New rows. None predicts each training row by the votes of the others. This
-            is optimistic, as the curves have seen the labels.
+            New rows. None predicts each training row by the votes of the others, under
+            the maps that held it out. This is optimistic for rows that no map held out;
+            from `n_estimators` = 1 / `validation_fraction` on, there are hardly any.
 
         Returns
         -------
@@ -766,8 +770,9 @@ random_state, n_jobs
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features), or None
-            New rows. None predicts each training row by the votes of the others. This
-            is optimistic, as the curves have seen the labels.
+            New rows. None predicts each training row by the votes of the others, under
+            the maps that held it out. This is optimistic for rows that no map held out;
+            from `n_estimators` = 1 / `validation_fraction` on, there are hardly any.
 
         Returns
         -------
@@ -838,8 +843,9 @@ random_state, n_jobs
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features), or None
-            New rows. None predicts each training row by the votes of the others. This
-            is optimistic, as the curves have seen the labels.
+            New rows. None predicts each training row by the votes of the others, under
+            the maps that held it out. This is optimistic for rows that no map held out;
+            from `n_estimators` = 1 / `validation_fraction` on, there are hardly any.
 
         Returns
         -------
@@ -904,6 +910,9 @@ def _grid(encoder: ColumnEncoder) -> Iterator[tuple[Any, FloatArray, list[int]]]
             levels, values = encoder.ordered[first], numbers.tolist()
             if levels is not None:
                 values = [levels[int(rank)] for rank in values]
+            elif first in encoder.dates:
+                seconds = (86400 * numbers).round().astype("timedelta64[s]")
+                values = list(np.datetime64(0, "s") + seconds)
             of_all = np.tile(encoder.middle, (len(numbers), 1))
             of_all[:, first] = numbers
             encoded = encoder.scaled(of_all)[:, first]

@@ -33,6 +33,8 @@ class RawRows(NamedTuple):
         numbers. None for other columns.
     from_frame : bool
         Whether the rows are those of a data frame.
+    dates : list of int
+        Numeric columns that are dates.
     """
 
     numbers: FloatArray
@@ -40,6 +42,7 @@ class RawRows(NamedTuple):
     values: list[list[Any]]
     ordered: list[list[Any] | None]
     from_frame: bool
+    dates: list[int]
 
 
 class EncodedRows(NamedTuple):
@@ -92,6 +95,8 @@ class ColumnEncoder:
     knots : ndarray of shape (n_knots, n_numbers)
         Quantiles of each numeric column at (i + ½) / n_knots, which give the ranks of
         its values; no knots if ranks are not used.
+    dates : list of int
+        Numeric columns that are dates, in days since 1970.
     """
 
     middle: FloatArray
@@ -103,6 +108,7 @@ class ColumnEncoder:
     ordered: list[list[Any] | None]
     from_frame: bool
     knots: FloatArray
+    dates: list[int]
 
     @classmethod
     def fit(
@@ -153,7 +159,7 @@ class ColumnEncoder:
         squash = scale in ("column", "ranked")
         return cls(
             middle, unit, flagged, raw.categorical, categories, squash, raw.ordered,
-            raw.from_frame, knots,
+            raw.from_frame, knots, raw.dates,
         )  # fmt: skip
 
     def transform(self, raw: RawRows) -> EncodedRows:
@@ -194,13 +200,15 @@ class ColumnEncoder:
         n_numbers = self.sizes.n_numbers
         columns = self.categorical
         scales = self.middle, self.unit
-        whole = all(type(one) is int for one in [*columns, *self.flagged])
+        positions = [*columns, *self.flagged, *self.dates]
+        whole = all(type(one) is int for one in positions)
         known = [one for own in self.categories for one in own]
         known += [one for own in self.ordered for one in own or []]
         checks = {
             "the number of columns": n_features == n_numbers + len(columns),
             "the columns": whole and _are_positions(columns, n_features),
             "the flags": whole and _are_positions(self.flagged, n_numbers),
+            "the dates": whole and _are_positions(self.dates, n_numbers),
             "the categories": len(self.categories) == len(columns)
             and all(one is None or type(one) in (str, float, int) for one in known),
             "the levels": len(self.ordered) == n_numbers,
@@ -369,9 +377,12 @@ def split_columns(
     """
     numeric = [c for c in range(X.shape[1]) if c not in set(categorical)]
     levels = ordered or [None] * len(numeric)
+    dates: list[int] = []
     if is_frame(X):
+        columns = [_safe_indexing(X, c, axis=1) for c in numeric]
+        dates = [i for i, one in enumerate(columns) if _is_date(one)]
         if ordered is None:
-            dtypes = [_safe_indexing(X, c, axis=1).dtype for c in numeric]
+            dtypes = [one.dtype for one in columns]
             levels = [
                 [_category(one) for one in dtype.categories]
                 if getattr(dtype, "ordered", False)
@@ -389,7 +400,7 @@ def split_columns(
     else:
         numbers = np.zeros((len(X), 0))
     values = [_categories(_safe_indexing(X, c, axis=1)) for c in categorical]
-    return RawRows(numbers, categorical, values, levels, is_frame(X))
+    return RawRows(numbers, categorical, values, levels, is_frame(X), dates)
 
 
 def is_missing(value: Any) -> bool:
@@ -460,6 +471,12 @@ def _is_numeric(column: Any) -> bool:
     if getattr(dtype, "kind", "O") == "O":
         return _kind_of_objects(column) is not None
     return getattr(dtype, "kind", "O") in "biufmM"
+
+
+def _is_date(column: Any) -> bool:
+    """Return whether a column of numbers is one of dates, as `_days` takes them."""
+    named = str(column.dtype).lower().startswith("date")  # of pandas and polars
+    return named or _kind_of_objects(column) == "dates"
 
 
 def _kind_of_objects(column: Any) -> str | None:
