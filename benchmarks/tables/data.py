@@ -22,7 +22,27 @@ from vicinal.datasets import load
 # Defaults of `TableNCA*` were chosen on these, and in regression on `tuning_numbers`.
 TUNING = (
     *("balance_scale", "pima", "segment", "german_numeric", "yeast", "breast_cancer"),
-    *("credit_a", "cmc", "autos", "soybean"),
+    *("credit_a", "cmc", "autos", "soybean", "talent_mfeat_factors"),
+)
+# R package, table, target.
+TUNING_CLASSES = (
+    ("carData", "WVS", "poverty"),
+    ("carData", "BEPS", "vote"),
+    ("carData", "TitanicSurvival", "survived"),
+    ("carData", "Arrests", "released"),
+    ("carData", "Mroz", "lfp"),
+    ("ISLR", "Auto", "origin"),
+    ("MASS", "fgl", "type"),
+    ("Ecdat", "Catsup", "choice"),
+    ("Ecdat", "Car", "choice"),
+    ("Ecdat", "Fishing", "mode"),
+    ("Ecdat", "Train", "choice"),
+    ("Ecdat", "Treatment", "treat"),
+    ("AER", "SmokeBan", "smoker"),
+    ("AER", "GSOEP9402", "school"),
+    ("AER", "Affairs", "affairs"),
+    ("modeldata", "ad_data", "Class"),
+    ("openintro", "yrbss", "gender"),
 )
 REPORTED = (
     *("ionosphere", "dermatology", "digits", "wine", "satimage", "ringnorm"),
@@ -61,7 +81,8 @@ NUMBERS = (
 # Row numbers, the name of a data set's own split, what is known only afterwards, and
 # text that is different in each row.
 _LEFT_OUT = {
-    *("rownames", "case", "pid", "rtime", "recur", "dtime", "time", "zip", "sent_email")
+    *("rownames", "case", "pid", "rtime", "recur", "dtime", "time", "zip"),
+    *("sent_email", "id", "choiceid"),
 }
 _MOST_CATEGORIES = 64
 # A whole number that has no more values than these is taken for a category.
@@ -96,6 +117,8 @@ def tuning_tables(task: str) -> Iterator[Table]:
         yield from tuning_numbers()
     else:
         yield from map(classes, TUNING)
+        for package, name, target in TUNING_CLASSES:
+            yield from_r(package, name, target, task)
 
 
 def classes(name: str) -> Table:

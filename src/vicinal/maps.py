@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.sparse import csr_array
 from sklearn.utils import gen_batches
 
 from vicinal._typing import FloatArray, IntArray
@@ -168,12 +167,12 @@ class Additive:
     def parts(self, parameters: FloatArray) -> AdditiveParameters:
         """Return views of the parameters."""
         m, K, d = self.n_numbers, self.n_frequencies, self.n_components
-        ends = np.cumsum([(1 + 2 * K) * m * d, self.n_levels * d])
-        curves, levels, frequencies = np.split(parameters, ends)
+        first = (1 + 2 * K) * m * d
+        second = first + self.n_levels * d
         return AdditiveParameters(
-            curves.reshape(1 + 2 * K, m, d),
-            levels.reshape(-1, d),
-            frequencies.reshape(K, m),
+            parameters[:first].reshape(1 + 2 * K, m, d),
+            parameters[first:second].reshape(-1, d),
+            parameters[second:].reshape(K, m),
         )
 
     def project(
@@ -183,6 +182,8 @@ class Additive:
         n_threads: int = 1,
     ) -> FloatArray:
         """Return Σ_c f_c(x_c) for each row."""
+        from vicinal.neighborhood import kernels  # loads Numba
+
         curves, levels, frequencies = self.parts(parameters)
         weights = curves.reshape(-1, self.n_components)
         dtype = np.result_type(X, parameters)
@@ -191,7 +192,7 @@ class Additive:
             waves = self._waves(X[rows], frequencies)
             Z[rows] = project(waves, weights.T, n_threads)
             if self.n_levels:
-                Z[rows] += self._indicators(X[rows]) @ levels
+                kernels.add_levels(X[rows, self.n_numbers :], levels, Z[rows])
         return Z
 
     def project_each(self, X: FloatArray, parameters: FloatArray) -> FloatArray:
@@ -216,19 +217,20 @@ class Additive:
         parameters: FloatArray | None = None,
     ) -> FloatArray:
         """Return the derivatives by curves, levels and frequencies."""
+        from vicinal.neighborhood import kernels  # loads Numba
+
         curves, _, frequencies = self.parts(np.asarray(parameters, dtype=X.dtype))
         m, K = self.n_numbers, self.n_frequencies
         waves = self._waves(X, frequencies)
         by_curves = back_project(gradient, waves, n_threads).T
-        by_levels = self._indicators(X).T @ gradient if self.n_levels else np.empty(0)
+        by_levels = np.zeros((self.n_levels, self.n_components), dtype=gradient.dtype)
+        kernels.sum_levels(X[:, m:], gradient, by_levels)
         # ∂/∂ω (cos ωx − 1) = −x sin ωx and ∂/∂ω sin ωx = x cos ωx.
         slopes = project(gradient, curves[1:].reshape(-1, self.n_components), n_threads)
         cosines, sines = np.split(waves[:, m:], 2, axis=1)
         by_cosine, by_sine = np.split(slopes, 2, axis=1)
         turned = by_sine * (cosines + 1) - by_cosine * sines
-        by_frequency = np.einsum(
-            "nkm,nm->km", turned.reshape(len(X), K, m), X[:, :m], optimize=True
-        )
+        by_frequency = np.einsum("nkm,nm->km", turned.reshape(len(X), K, m), X[:, :m])
         parts = by_curves, by_levels, by_frequency
         return np.concatenate([np.ravel(one) for one in parts])
 
@@ -248,10 +250,6 @@ class Additive:
         angles = numbers[:, None] * frequencies.astype(X.dtype)
         angles = angles.reshape(len(X), frequencies.size)
         return np.concatenate([numbers, np.cos(angles) - 1, np.sin(angles)], axis=1)
-
-    def _indicators(self, X: FloatArray) -> csr_array:
-        """Return the indicators of the levels of each row."""
-        return level_indicators(X[:, self.n_numbers :], self.n_levels)
 
 
 @dataclass(frozen=True)
@@ -327,9 +325,12 @@ class ColumnWeights:
         return parameters * factor
 
     def _coordinates(self, X: FloatArray) -> FloatArray:
-        indicators = level_indicators(X[:, self.n_numbers :], self.n_levels)
-        ones = indicators.toarray() * X.dtype.type(0.5**0.5)
-        return np.concatenate([X[:, : self.n_numbers], ones], axis=1)
+        m = self.n_numbers
+        found = np.zeros((len(X), m + self.n_levels), dtype=X.dtype)
+        found[:, :m] = X[:, :m]
+        rows, columns = np.nonzero(X[:, m:] >= 0)
+        found[rows, m + X[rows, m + columns].astype(np.intp)] = 0.5**0.5
+        return found
 
     def _owners(self) -> IntArray:
         """Return the weight of each coordinate."""
@@ -337,15 +338,6 @@ class ColumnWeights:
         for weight, own in enumerate(self.columns):
             of[list(own)] = weight
         return of[np.concatenate([np.arange(self.n_numbers), self.levels])]
-
-
-def level_indicators(codes: FloatArray, n_levels: int) -> csr_array:
-    """Return the indicators of the levels of each row; −1 is no level."""
-    known = codes >= 0
-    ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
-    levels = codes[known].astype(np.intp)
-    ones = np.ones(len(levels), dtype=codes.dtype)
-    return csr_array((ones, levels, ends), shape=(len(codes), n_levels))
 
 
 def project_columns(

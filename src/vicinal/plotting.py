@@ -694,7 +694,7 @@ class ShapeDisplay(Display):
             ax.set_axis_off()
         for ax, curve in zip(self.axes_, self.curves, strict=True):
             ax.set_title(curve.name[:40], parse_math=False, fontsize="medium")
-            numeric = isinstance(curve.values[0], float | np.floating)
+            numeric = isinstance(curve.values[0], float | np.datetime64)
             known = [i for i, one in enumerate(curve.values) if one is not None]
             for k, points in enumerate(curve.points.T):
                 look = {

@@ -73,6 +73,7 @@ ENCODER, FORM = "state/_encoder/state", "state/_form/state"
         (f"{ENCODER}/categories/list", []),
         (f"{ENCODER}/ordered/list", []),
         (f"{ENCODER}/flagged/list", [7]),
+        (f"{ENCODER}/dates/list", [7]),
     ],
 )
 def test_headers_that_lie(fitted: Any, where: str, value: Any, tmp_path: Path) -> None:
@@ -92,6 +93,8 @@ def test_headers_that_lie(fitted: Any, where: str, value: Any, tmp_path: Path) -
     [
         *[(name, np.nan) for name in ("_rows", "_targets", "points", "parameters")],
         *[(name, None) for name in ("_rows", "_kept", "_targets", "points")],
+        *[("knots", value) for value in (np.nan, -1e9)],
+        ("held", None),
         ("_rows", 1e6),
         ("_rows", 0.5),
         ("_kept", -5),

@@ -5,17 +5,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.selection import hold_out
 from vicinal.maps import Additive, ColumnWeights, Map
 from vicinal.neighborhood import NeighborWeights, average, effective_n_threads
 from vicinal.objectives import MinibatchSampler, NCAObjective, TargetObjective
 from vicinal.objectives.nca import PairObjective, sample_indices
 from vicinal.optimize import Stochastic, typical_entry
 
-# Held-out rows and training rows that score an iteration: a few steps' worth of pairs.
-MAX_JUDGES, MAX_REFERENCES = 1000, 4000
+# Held-out rows that score an iteration, and training rows that vote for them, in an
+# iteration and for the scale of the points: a few steps' worth of pairs.
+MAX_JUDGES, MAX_REFERENCES = 500, (2000, 20_000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +67,13 @@ class Member:
         Parameters of the map, scaled by the calibrated temperature.
     points : ndarray of shape (n_samples, n_components)
         Points of the training rows.
+    held : ndarray of bool of shape (n_samples,)
+        Rows that the map has not learned from.
     """
 
     parameters: FloatArray
     points: FloatArray
+    held: NDArray[np.bool_]
 
 
 class Judge:
@@ -79,11 +84,9 @@ class Judge:
     rows : TrainingRows
         All rows.
     learned, held : ndarray of int
-        Rows that vote, and rows to predict; of many, some are drawn.
+        Rows that vote, and rows to predict.
     form : Map
         The map.
-    rng : Generator
-        Draws the rows.
     n_jobs : int or None
         Number of threads.
     """
@@ -94,11 +97,8 @@ class Judge:
         learned: IntArray,
         held: IntArray,
         form: Map,
-        rng: np.random.Generator,
         n_jobs: int | None,
     ) -> None:
-        learned = learned[sample_indices(rng, len(learned), MAX_REFERENCES)]
-        held = held[sample_indices(rng, len(held), MAX_JUDGES)]
         self._form, self._n_threads = form, effective_n_threads(n_jobs)
         self._learned, self._held = rows.X[learned], rows.X[held]
         weights = rows.weights[learned]
@@ -110,10 +110,26 @@ class Judge:
 
     def loss(self, parameters: FloatArray) -> float:
         """Return the mean log loss or squared error."""
-        queries, points = (
+        return self._loss(self._points(parameters))
+
+    def temperature(self, parameters: FloatArray) -> float:
+        """Return the factor of the points with the least loss."""
+        both = self._points(parameters)
+        found = minimize_scalar(
+            lambda power: self._loss(both, 2.0**power),
+            bounds=(-1, 1),
+            options={"xatol": 0.05},
+        )
+        return float(2.0**found.x)
+
+    def _points(self, parameters: FloatArray) -> list[FloatArray]:
+        return [
             self._form.project(X, parameters.astype(X.dtype), self._n_threads)
             for X in (self._held, self._learned)
-        )
+        ]
+
+    def _loss(self, both: list[FloatArray], factor: float = 1.0) -> float:
+        queries, points = (one * one.dtype.type(factor) for one in both)
         votes = average(
             *(queries, points, self._targets, self._weights, self._n_threads),
             plain=True,
@@ -131,6 +147,7 @@ def train(
     rows: TrainingRows,
     start: FloatArray,
     basis: FloatArray,
+    held: NDArray[np.bool_],
     seed: int,
     on_iteration: Callable[[FloatArray, list[float]], bool],
 ) -> tuple[FloatArray, list[float]]:
@@ -150,6 +167,8 @@ def train(
         The rows.
     start, basis : ndarray of shape (n_parameters,)
         Initial parameters, and their units.
+    held : ndarray of bool of shape (n_rows,)
+        Rows that are held out.
     seed : int
         Seed of the draws.
     on_iteration : callable
@@ -162,11 +181,15 @@ def train(
         Mean objective of each iteration, per row.
     """
     rng = np.random.default_rng([seed, 1])
-    n = len(rows.X)
-    keys = rows.targets[:, 0] if rows.codes is None else rows.codes
-    held = hold_out(keys, est.validation_fraction, rng)
-    learned = np.setdiff1d(np.arange(n), held)
-    judge = Judge(rows, learned, held, form, rng, est.n_jobs) if len(held) else None
+    learned, judges = np.flatnonzero(~held), np.flatnonzero(held)
+    judges = judges[sample_indices(rng, len(judges), MAX_JUDGES)]
+    voters = [
+        learned[sample_indices(rng, len(learned), most)] for most in MAX_REFERENCES
+    ]
+    judge, last_judge = (
+        Judge(rows, few, judges, form, est.n_jobs) if held.any() else None
+        for few in voters
+    )
     best, best_iteration = start, 0
     best_loss = np.inf if judge is None else judge.loss(start)
 
@@ -191,23 +214,26 @@ def train(
     first_step = est.learning_rate / typical_entry(start / basis)
     solver = Stochastic(est.max_iter, seed, est._steps, first_step)
     curve = solver.maximize(batches, start / basis, watch).curve
-    if judge is not None:
-        scaled = [form.scaled(best, 1 / t) for t in np.geomspace(0.5, 2, 13)]
-        best = min(scaled, key=judge.loss)
+    if last_judge is not None:
+        best = form.scaled(best, last_judge.temperature(best))
     return best, curve
 
 
 def initial_parameters(
     form: Additive | ColumnWeights,
+    rows: TrainingRows,
+    learned: IntArray,
+    level_columns: IntArray,
     n_columns: int,
     frequency_scale: float,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
     """Return initial parameters of a map, and their units.
 
-    Lines and levels start at random, waves at zero. The unit of the waves is smaller,
-    so that curves bend only as far as the data ask for it. Weights of columns start
-    equal.
+    Lines and levels start at random, and larger for columns that explain the targets;
+    waves start at zero. The unit of the waves is smaller, so that curves bend only as
+    far as the data ask for it. A step adds up over the columns, so that the units of
+    wide tables are smaller, too. Weights of columns start equal.
     """
     if isinstance(form, ColumnWeights):
         # Standardized columns are then at distances of about 4.
@@ -215,16 +241,50 @@ def initial_parameters(
         return weights, weights
     start, basis = np.zeros(form.size), np.ones(form.size)
     curves, levels, frequencies = form.parts(start)
-    unit = n_columns**-0.5
-    curves[0] = rng.normal(size=curves[0].shape) * unit
-    levels[:] = rng.normal(size=levels.shape) * unit
+    drawn = learned[sample_indices(rng, len(learned), MAX_REFERENCES[1])]
+    explained = explained_shares(rows, drawn, form.n_numbers)
+    explained += LEAST_SHARE * explained.mean() + np.finfo(float).eps
+    sizes = np.sqrt(explained / explained.mean() / n_columns)[:, None]
+    of_numbers, of_levels = sizes[: form.n_numbers], sizes[level_columns]
+    curves[0] = rng.normal(size=curves[0].shape) * of_numbers
+    levels[:] = rng.normal(size=levels.shape) * of_levels
     frequencies[:] = np.abs(rng.normal(size=frequencies.shape)) * frequency_scale
-    units = form.parts(basis)
-    units.curves[0], units.curves[1:] = unit, WAVE_UNIT * unit
-    units.levels[:] = unit
+    units, step = form.parts(basis), min(1.0, np.sqrt(WIDE / n_columns))
+    units.curves[0], units.curves[1:] = step * of_numbers, WAVE_UNIT * step * of_numbers
+    units.levels[:] = step * of_levels
     units.frequencies[:] = FREQUENCY_UNIT
     return start, basis
 
 
-# Chosen on the tuning tables of `python -m benchmarks.tables`.
-WAVE_UNIT, FREQUENCY_UNIT = 0.2, 0.2
+# Chosen on the tuning tables of `python -m benchmarks.tables`: sizes of waves and of
+# changes of frequencies, the part of the mean share that any column has, and the number
+# of columns of a wide table.
+WAVE_UNIT, FREQUENCY_UNIT, LEAST_SHARE, WIDE = 0.2, 0.2, 0.3, 16
+
+
+def explained_shares(rows: TrainingRows, drawn: IntArray, n_numbers: int) -> FloatArray:
+    """Return the share of the targets' variance that each column of X explains alone.
+
+    A number explains it by x or by x², whichever is better; levels by their means.
+    Shares that are expected by chance are subtracted.
+    """
+    X, weights = rows.X[drawn].astype(np.float64), rows.weights[drawn]
+    targets = rows.targets[drawn]
+    T = targets - np.average(targets, axis=0, weights=weights)
+    total, n = max(float(weights @ np.square(T).sum(axis=1)), 1e-300), weights.sum()
+    found = np.zeros(X.shape[1])
+    for c in range(X.shape[1]):
+        if c < n_numbers:
+            for power in (1, 2):
+                x = X[:, c] ** power
+                x -= np.average(x, weights=weights)
+                spread = max(float(weights @ np.square(x)), 1e-300)
+                share = np.square((weights * x) @ T).sum() / spread / total - 1 / n
+                found[c] = max(found[c], share)
+        else:
+            codes = np.unique(X[:, c], return_inverse=True)[1]
+            mass = np.bincount(codes, weights=weights)
+            sums = [np.bincount(codes, weights=weights * t) for t in T.T]
+            share = (np.square(sums) / mass).sum() / total - (len(mass) - 1) / n
+            found[c] = max(0.0, share)
+    return found

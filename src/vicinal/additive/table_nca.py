@@ -52,6 +52,7 @@ from vicinal.base.metric import (
     unchanged_on_error,
     warn_caller,
 )
+from vicinal.base.selection import hold_out
 from vicinal.maps import Additive, ColumnWeights, project_columns
 from vicinal.neighborhood import (
     NeighborWeights,
@@ -112,7 +113,8 @@ class ShapeFunction(NamedTuple):
     name : str
         The column.
     values : list
-        Numbers in ascending order, or categories; None is a missing value.
+        Numbers, dates or levels in ascending order, or categories; None is a missing
+        value.
     points : ndarray of shape (n_values, n_dimensions)
         f_c of each value.
 
@@ -150,8 +152,10 @@ class TableNCA(
     """Additive metric of a table: one learned curve for each column.
 
     A row x has the point z = Σ_c f_c(x_c). A number has the curve
-    f_c(x) = a x + Σ_k b_k (cos ω_k x − 1) + c_k sin ω_k x with learned frequencies ω; a
-    category has a learned vector for each value, and a missing value one of its own.
+    f_c(x) = a x + Σ_k b_k (cos ω_k x − 1) + c_k sin ω_k x with learned frequencies ω,
+    where x is the mean of the value in robust standard deviations, with outliers drawn
+    in, and of the normal score of its rank. A category has a learned vector for each
+    value, and a missing value one of its own.
     The curves maximize the log-probability that a random neighbor, picked with
     p_ij ∝ exp(−‖z_i − z_j‖), is of the same class ([1]_, eq. 6).
 
@@ -161,8 +165,8 @@ class TableNCA(
         Dimension of the points.
     form : {"additive", "diagonal"}, default="additive"
         "diagonal" learns one weight for each column instead of a curve: a Gower
-        distance, d² = Σ_c w_c² δ_c² with δ_c the difference of two numbers in robust
-        standard deviations, or 1 for different categories. `n_components`,
+        distance, d² = Σ_c w_c² δ_c² with δ_c the difference of two numbers as they are
+        encoded, or 1 for different categories. `n_components`,
         `n_frequencies` and `frequency_scale` then have no effect.
     n_frequencies : int, default=4
         Waves of each number; 0 learns a linear map.
@@ -175,7 +179,7 @@ class TableNCA(
         categories; None selects none.
     min_frequency : int, default=2
         Number of rows that a category must have for a vector of its own.
-    batch_size : int, default=256
+    batch_size : int, default=128
         Rows that a step predicts.
     n_references : int, default=256
         Further random rows that are their neighbors in that step.
@@ -188,7 +192,7 @@ class TableNCA(
         Fraction of the rows that score the iterations; each map has others. The
         parameters of the best iteration are kept, and scaled so that the held-out rows
         are predicted best. In predictions, the held-out rows are neighbors, too.
-    n_iter_no_change : int, default=6
+    n_iter_no_change : int, default=4
         Iterations without a better score after which the training stops.
     n_estimators : int or "auto", default="auto"
         Number of maps, with different initial values and held-out rows; their votes
@@ -272,12 +276,12 @@ class TableNCA(
     frequency_scale: float = 2.0
     categorical_features: str | Sequence[Any] | None = "auto"
     min_frequency: int = 2
-    batch_size: int = 256
+    batch_size: int = 128
     n_references: int = 256
     learning_rate: float = 0.12
     max_iter: int = 20
     validation_fraction: float = 0.15
-    n_iter_no_change: int = 6
+    n_iter_no_change: int = 4
     n_estimators: int | str = "auto"
     warm_start: bool = False
     callback: Callable[[FloatArray, int], object] | None = None
@@ -318,7 +322,7 @@ class TableNCA(
             else:
                 categorical = categorical_columns(table, self.categorical_features)
                 raw = split_columns(table, categorical)
-                encoder = ColumnEncoder.fit(raw, "column", weights, self.min_frequency)
+                encoder = ColumnEncoder.fit(raw, "ranked", weights, self.min_frequency)
             rows = _matrix(encoder, encoder.transform(raw), raw.numbers.dtype)[kept]
             targets, codes, state = self._encode_targets(labels[kept], weights[kept])
             form = self._map(encoder)
@@ -347,11 +351,16 @@ class TableNCA(
                 2**31 - 1, size=n_members
             )
             members, curves = [], []
+            keys = targets[:, 0] if codes is None else codes
             for i, seed in enumerate(seeds):
+                held = np.zeros(len(kept), dtype=bool)
+                folds = np.random.default_rng([seeds[0], 2])
+                held[hold_out(keys, self.validation_fraction, folds, turn=i)] = True
                 rng = np.random.default_rng([seed, 0])
                 start, basis = initial_parameters(
-                    form, self.n_features_in_, self.frequency_scale, rng
-                )
+                    form, training, np.flatnonzero(~held), _level_columns(encoder),
+                    self.n_features_in_, self.frequency_scale, rng,
+                )  # fmt: skip
                 if i < len(before):
                     if before[i].parameters.shape != start.shape:
                         raise ValueError(
@@ -360,13 +369,13 @@ class TableNCA(
                             "warm_start=False."
                         )
                     start = before[i].parameters
-                described = partial(self._describe, form, state)
+                described = partial(self._describe, form, state, held)
                 monitor = Monitor(self, X, y, start, described, noisy=True)
                 with monitor.running():
                     found, curve = train(
-                        self, form, training, start, basis, seed, monitor
+                        self, form, training, start, basis, held, seed, monitor
                     )
-                members.append(_member(form, rows, found))
+                members.append(_member(form, rows, found, held))
                 curves.append(curve)
             self.__dict__.update(state, _members=members)
             self.n_iter_ = max(len(curve) for curve in curves) - 1
@@ -448,9 +457,7 @@ class TableNCA(
         form = self._form
         names = _check_feature_names_in(self)
         found = []
-        for name, (values, rows, own) in zip(
-            names, _grid(self._encoder, self._rows), strict=True
-        ):
+        for name, (values, rows, own) in zip(names, _grid(self._encoder), strict=True):
             parts = [
                 project_columns(form, rows, member.parameters, [own])[:, 0]
                 for member in self._members
@@ -578,6 +585,8 @@ class TableNCA(
             "the maps": bool(self._members)
             and {one.points.shape[0] for one in self._members} == {n}
             and {one.parameters.shape for one in self._members} == {(form.size,)}
+            and {(one.held.shape, one.held.dtype.kind) for one in self._members}
+            == {((n,), "b")}
             and all(np.isfinite(one.parameters).all() for one in self._members),
             "numbers": all(
                 one.dtype == self._rows.dtype and np.isfinite(one).all()
@@ -641,10 +650,14 @@ class TableNCA(
         )
 
     def _describe(
-        self, form: Any, state: dict[str, Any], parameters: FloatArray
+        self,
+        form: Any,
+        state: dict[str, Any],
+        held: NDArray[np.bool_],
+        parameters: FloatArray,
     ) -> dict[str, Any]:
         """Return the fitted attributes of a map in training."""
-        return state | {"_members": [_member(form, state["_rows"], parameters)]}
+        return state | {"_members": [_member(form, state["_rows"], parameters, held)]}
 
     def _encode(self, X: Any) -> FloatArray:
         """Return new rows as the maps take them."""
@@ -665,18 +678,24 @@ class TableNCA(
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Yield p_ij of blocks of rows, given their points under each map.
 
-        With `loo`, the queries are the training rows, and p_ii is 0.
+        With `loo`, the queries are the training rows, and p_ii is 0; a row is mapped by
+        the maps that held it out, if there are any.
         """
         n = len(queries[0])
+        shares = np.ones((len(queries), n))
+        if loo:
+            held = np.stack([member.held for member in self._members])
+            shares[:, held.any(axis=0)] = held[:, held.any(axis=0)]
+        shares /= shares.sum(axis=0)
         for part in gen_batches(n, max(1, 2**22 // len(self._rows))):
             p: Any = 0.0
-            for Q, member in zip(queries, self._members, strict=True):
+            for Q, member, of in zip(queries, self._members, shares, strict=True):
                 exponents = -cdist(Q[part], member.points) - self._weights.log_offsets
                 if loo:
                     own = np.arange(n)[part]
                     itself = -self._weights.self_log_offsets[own]
                     exponents[np.arange(len(own)), own] = itself
-                p = p + softmax(exponents, axis=1) / len(self._members)
+                p = p + softmax(exponents, axis=1) * of[part, None]
             yield part, p
 
     def _votes(self, X: Any) -> FloatArray:
@@ -757,8 +776,9 @@ random_state, n_jobs
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features), or None
-            New rows. None predicts each training row by the votes of the others. This
-            is optimistic, as the curves have seen the labels.
+            New rows. None predicts each training row by the votes of the others, under
+            the maps that held it out. This is optimistic for rows that no map held out;
+            from `n_estimators` = 1 / `validation_fraction` on, there are hardly any.
 
         Returns
         -------
@@ -774,8 +794,9 @@ random_state, n_jobs
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features), or None
-            New rows. None predicts each training row by the votes of the others. This
-            is optimistic, as the curves have seen the labels.
+            New rows. None predicts each training row by the votes of the others, under
+            the maps that held it out. This is optimistic for rows that no map held out;
+            from `n_estimators` = 1 / `validation_fraction` on, there are hardly any.
 
         Returns
         -------
@@ -846,8 +867,9 @@ random_state, n_jobs
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features), or None
-            New rows. None predicts each training row by the votes of the others. This
-            is optimistic, as the curves have seen the labels.
+            New rows. None predicts each training row by the votes of the others, under
+            the maps that held it out. This is optimistic for rows that no map held out;
+            from `n_estimators` = 1 / `validation_fraction` on, there are hardly any.
 
         Returns
         -------
@@ -857,9 +879,12 @@ random_state, n_jobs
         return self._middle + self._unit * votes
 
 
-def _member(form: Any, rows: FloatArray, parameters: FloatArray) -> Member:
+def _member(
+    form: Any, rows: FloatArray, parameters: FloatArray, held: NDArray[np.bool_]
+) -> Member:
     """Return a trained map with the points of the training rows."""
-    return Member(parameters, form.project(rows, parameters.astype(rows.dtype)))
+    points = form.project(rows, parameters.astype(rows.dtype))
+    return Member(parameters, points, held)
 
 
 def _matrix(encoder: ColumnEncoder, rows: EncodedRows, dtype: Any) -> FloatArray:
@@ -897,36 +922,33 @@ def _groups(encoder: ColumnEncoder) -> list[list[int]]:
     return groups
 
 
-def _grid(
-    encoder: ColumnEncoder, rows: FloatArray, n_values: int = 100
-) -> Iterator[tuple[Any, FloatArray, list[int]]]:
+def _grid(encoder: ColumnEncoder) -> Iterator[tuple[Any, FloatArray, list[int]]]:
     """Yield, for each column, values, encoded rows with these, and its columns."""
-    n_numbers = len(encoder.middle)
-    base = np.zeros((1, rows.shape[1]))
-    base[:, n_numbers:] = -1
+    n_numbers, n_flags = len(encoder.middle), len(encoder.flagged)
+    starts = n_flags + np.cumsum([0, *encoder.sizes.n_categories])
+    n_encoded = n_numbers + n_flags + len(encoder.categorical)
     for own in _groups(encoder):
         first = own[0]
         if first < n_numbers:
-            quantiles = np.unique(
-                np.quantile(rows[:, first], np.linspace(0, 1, n_values))
-            )
-            grid = np.repeat(base, len(quantiles), axis=0)
-            grid[:, first] = quantiles
-            scaled = quantiles
-            if encoder.squash:  # the inverse of x / √(1 + (x/3)²)
-                scaled = quantiles / np.sqrt(
-                    np.maximum(1 - (quantiles / 3) ** 2, 1e-12)
-                )
-            values = list(scaled * encoder.unit[first] + encoder.middle[first])
+            numbers = np.unique(encoder.knots[:, first])
+            levels, values = encoder.ordered[first], numbers.tolist()
+            if levels is not None:
+                values = [levels[int(rank)] for rank in values]
+            elif first in encoder.dates:
+                seconds = (86400 * numbers).round().astype("timedelta64[s]")
+                values = list(np.datetime64(0, "s") + seconds)
+            of_all = np.tile(encoder.middle, (len(numbers), 1))
+            of_all[:, first] = numbers
+            encoded = encoder.scaled(of_all)[:, first]
             if len(own) > 1:
-                gap = base.copy()
-                gap[0, own[1]] = encoder.flagged.index(first)
-                grid = np.concatenate([grid, gap])
                 values.append(None)
         else:
-            i = first - n_numbers - len(encoder.flagged)
+            i = first - n_numbers - n_flags
             values = list(encoder.categories[i])
-            start = len(encoder.flagged) + sum(encoder.sizes.n_categories[:i])
-            grid = np.repeat(base, len(values), axis=0)
-            grid[:, first] = start + np.arange(len(values))
+            encoded = starts[i] + np.arange(len(values))
+        grid = np.zeros((len(values), n_encoded))
+        grid[:, n_numbers:] = -1
+        grid[: len(encoded), first] = encoded
+        if len(encoded) < len(values):  # the last is a missing number
+            grid[-1, own[1]] = encoder.flagged.index(first)
         yield values, grid, own

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 from sklearn.utils import _safe_indexing, check_array
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
@@ -32,6 +33,8 @@ class RawRows(NamedTuple):
         numbers. None for other columns.
     from_frame : bool
         Whether the rows are those of a data frame.
+    dates : list of int
+        Numeric columns that are dates.
     """
 
     numbers: FloatArray
@@ -39,6 +42,7 @@ class RawRows(NamedTuple):
     values: list[list[Any]]
     ordered: list[list[Any] | None]
     from_frame: bool
+    dates: list[int]
 
 
 class EncodedRows(NamedTuple):
@@ -88,6 +92,11 @@ class ColumnEncoder:
         Levels of the numeric columns that are ordered categories.
     from_frame : bool
         Whether the training rows were a data frame.
+    knots : ndarray of shape (n_knots, n_numbers)
+        Quantiles of each numeric column at (i + ½) / n_knots, which give the ranks of
+        its values; no knots if ranks are not used.
+    dates : list of int
+        Numeric columns that are dates, in days since 1970.
     """
 
     middle: FloatArray
@@ -98,6 +107,8 @@ class ColumnEncoder:
     squash: bool
     ordered: list[list[Any] | None]
     from_frame: bool
+    knots: FloatArray
+    dates: list[int]
 
     @classmethod
     def fit(
@@ -113,11 +124,12 @@ class ColumnEncoder:
         ----------
         raw : RawRows
             The training rows.
-        scale : {"column", "common", "none"}
-            One unit per column with clipped outliers, one unit for all columns, or no
-            scaling.
+        scale : {"column", "ranked", "common", "none"}
+            One unit per column with clipped outliers; the mean of this and the normal
+            score of the rank, Φ⁻¹(rank); one unit for all columns; or no scaling.
         weights : ndarray of shape (n_rows,) or None, default=None
-            Rows of weight 0 are ignored; other weights are not used.
+            Rows of weight 0 are ignored. Other weights are used by "ranked" alone, as
+            numbers of equal rows.
         min_rows : int, default=0
             Rows that a category must have; rarer ones are unknown. 0 takes all, and
             missing values are unknown.
@@ -128,39 +140,56 @@ class ColumnEncoder:
         numbers = raw.numbers[chosen].astype(np.float64)
         middle: FloatArray = np.zeros(numbers.shape[1])
         unit: FloatArray = np.ones(numbers.shape[1])
-        if scale != "none":
+        knots: FloatArray = np.zeros((0, numbers.shape[1]))
+        if scale == "ranked":
+            counts = np.ones(len(chosen)) if weights is None else weights[chosen]
+            middle, unit, knots = _ranked(numbers, counts)
+        elif scale != "none":
             middle, unit = _middle_and_unit(numbers, scale == "common")
         categories = []
         for column in raw.values:
-            counts = Counter(column[row] for row in chosen)
-            known = {one for one, count in counts.items() if count >= min_rows}
+            rows = Counter(column[row] for row in chosen)
+            known = {one for one, count in rows.items() if count >= min_rows}
             gap = [None] if min_rows and None in known else []
             known.discard(None)
             categories.append(
                 sorted(known, key=lambda one: (isinstance(one, str), one)) + gap
             )
         flagged = np.flatnonzero(np.isnan(numbers).any(axis=0)).tolist()
-        squash = scale == "column"
+        squash = scale in ("column", "ranked")
         return cls(
             middle, unit, flagged, raw.categorical, categories, squash, raw.ordered,
-            raw.from_frame,
+            raw.from_frame, knots, raw.dates,
         )  # fmt: skip
 
     def transform(self, raw: RawRows) -> EncodedRows:
         """Return scaled numbers, flags and codes."""
-        numbers = raw.numbers.astype(np.float64)
+        numbers = self.scaled(raw.numbers)
         missing = np.isnan(numbers)
-        largest = np.finfo(np.float32).max
-        with np.errstate(over="ignore"):
-            numbers = np.clip((numbers - self.middle) / self.unit, -largest, largest)
         numbers[missing] = 0.0
-        if self.squash:
-            numbers /= np.hypot(1, numbers / 3)
         codes = np.zeros((len(numbers), len(self.categorical)), dtype=np.int64)
         for c, known in enumerate(self.categories):
             code_of = {value: code for code, value in enumerate(known, start=1)}
             codes[:, c] = [code_of.get(value, 0) for value in raw.values[c]]
         return EncodedRows(numbers, missing[:, self.flagged], codes)
+
+    def scaled(self, numbers: FloatArray) -> FloatArray:
+        """Return numbers as they are encoded; NaN stays."""
+        largest = np.finfo(np.float32).max
+        numbers = numbers.astype(np.float64)
+        with np.errstate(over="ignore"):
+            found: FloatArray = (numbers - self.middle) / self.unit
+            found = np.clip(found, -largest, largest)
+        if self.squash:
+            found /= np.hypot(1, found / 3)
+        n = len(self.knots)
+        ranks = (np.arange(n) + 0.5) / max(n, 1)
+        for c in range(numbers.shape[1] if n else 0):
+            # From both sides: equal knots have the mean of their ranks.
+            x, own = numbers[:, c], self.knots[:, c]
+            rank = np.interp(x, own, ranks) - np.interp(-x, -own[::-1], -ranks[::-1])
+            found[:, c] = (found[:, c] + ndtri(rank / 2)) / 2
+        return found
 
     def split(self, X: Any) -> RawRows:
         """Split new rows of the table."""
@@ -171,17 +200,23 @@ class ColumnEncoder:
         n_numbers = self.sizes.n_numbers
         columns = self.categorical
         scales = self.middle, self.unit
-        whole = all(type(one) is int for one in [*columns, *self.flagged])
+        positions = [*columns, *self.flagged, *self.dates]
+        whole = all(type(one) is int for one in positions)
         known = [one for own in self.categories for one in own]
         known += [one for own in self.ordered for one in own or []]
         checks = {
             "the number of columns": n_features == n_numbers + len(columns),
             "the columns": whole and _are_positions(columns, n_features),
             "the flags": whole and _are_positions(self.flagged, n_numbers),
+            "the dates": whole and _are_positions(self.dates, n_numbers),
             "the categories": len(self.categories) == len(columns)
             and all(one is None or type(one) in (str, float, int) for one in known),
             "the levels": len(self.ordered) == n_numbers,
             "the frame": type(self.from_frame) is bool,
+            "the ranks": self.knots.ndim == 2
+            and self.knots.shape[1] == n_numbers
+            and bool(np.isfinite(self.knots).all())
+            and bool((np.diff(self.knots, axis=0) >= 0).all()),
             "the scales": all(
                 one.shape == (n_numbers,) and np.isfinite(one).all() for one in scales
             )
@@ -244,6 +279,35 @@ def _middle_and_unit(
     if common and (unit != 1).any():
         unit[:] = np.sqrt(np.mean(np.square(unit[unit != 1])))
     return middle, unit
+
+
+def _ranked(
+    numbers: FloatArray, weights: FloatArray, n_knots: int = 201
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return location, scale and quantiles of each column.
+
+    A weight is a number of equal rows. Location and scale are those of
+    `_middle_and_unit`.
+    """
+    n_columns = numbers.shape[1]
+    middle, unit = np.zeros(n_columns), np.ones(n_columns)
+    knots = np.zeros((n_knots, n_columns))
+    levels = (np.arange(n_knots) + 0.5) / n_knots
+    for c in range(n_columns):
+        known = ~np.isnan(numbers[:, c])
+        if not known.any():
+            continue
+        order = np.argsort(numbers[known, c], kind="stable")
+        x, mass = numbers[known, c][order], weights[known][order]
+        reached = np.cumsum(mass)
+        at = np.searchsorted(reached, np.append(levels, [0.25, 0.75]) * reached[-1])
+        *knots[:, c], low, high = x[np.minimum(at, len(x) - 1)]
+        middle[c], spread = knots[n_knots // 2, c], (high - low) / 1.349
+        if not spread > 0:
+            middle[c] = np.average(x, weights=mass)
+            spread = np.sqrt(np.average(np.square(x - middle[c]), weights=mass))
+        unit[c] = spread if spread > 0 else 1.0
+    return middle, unit, knots
 
 
 def is_frame(X: Any) -> bool:
@@ -313,9 +377,12 @@ def split_columns(
     """
     numeric = [c for c in range(X.shape[1]) if c not in set(categorical)]
     levels = ordered or [None] * len(numeric)
+    dates: list[int] = []
     if is_frame(X):
+        columns = [_safe_indexing(X, c, axis=1) for c in numeric]
+        dates = [i for i, one in enumerate(columns) if _is_date(one)]
         if ordered is None:
-            dtypes = [_safe_indexing(X, c, axis=1).dtype for c in numeric]
+            dtypes = [one.dtype for one in columns]
             levels = [
                 [_category(one) for one in dtype.categories]
                 if getattr(dtype, "ordered", False)
@@ -333,7 +400,7 @@ def split_columns(
     else:
         numbers = np.zeros((len(X), 0))
     values = [_categories(_safe_indexing(X, c, axis=1)) for c in categorical]
-    return RawRows(numbers, categorical, values, levels, is_frame(X))
+    return RawRows(numbers, categorical, values, levels, is_frame(X), dates)
 
 
 def is_missing(value: Any) -> bool:
@@ -404,6 +471,12 @@ def _is_numeric(column: Any) -> bool:
     if getattr(dtype, "kind", "O") == "O":
         return _kind_of_objects(column) is not None
     return getattr(dtype, "kind", "O") in "biufmM"
+
+
+def _is_date(column: Any) -> bool:
+    """Return whether a column of numbers is one of dates, as `_days` takes them."""
+    named = str(column.dtype).lower().startswith("date")  # of pandas and polars
+    return named or _kind_of_objects(column) == "dates"
 
 
 def _kind_of_objects(column: Any) -> str | None:

@@ -60,18 +60,23 @@ def held_out(
 
 
 def hold_out(
-    keys: Any, fraction: float, rng: np.random.Generator, min_rows: int = 5
+    keys: Any,
+    fraction: float,
+    rng: np.random.Generator,
+    min_rows: int = 5,
+    turn: int = 0,
 ) -> IntArray:
     """Return rows to hold out, spread evenly over classes or over numeric targets.
 
     One row of each class stays, so that no class is lost, and two rows stay in any
-    case. No rows are held out if they would be fewer than `min_rows`.
+    case. No rows are held out if they would be fewer than `min_rows`. With the same
+    random numbers, the turns 0, 1, …, ⌈1 / fraction⌉ − 1 hold out all other rows.
     """
     n = len(keys)
     order = np.lexsort((rng.random(n), keys))
     places = np.arange(rng.random(), n * fraction, 1.0) / fraction
     chosen = np.zeros(n, dtype=bool)
-    chosen[np.minimum(places.astype(int), n - 1)] = True
+    chosen[(np.minimum(places.astype(int), n - 1) + turn) % n] = True
     if np.asarray(keys).dtype.kind in "iu":
         chosen[np.unique(np.asarray(keys)[order], return_index=True)[1]] = False
     found = order[chosen]

@@ -485,6 +485,28 @@ def halve_and_divide(block, distances):
 
 
 @kernel
+def add_levels(codes, levels, points):
+    """Add the vectors of the levels of each row; a code below 0 has none."""
+    for r in range(codes.shape[0]):
+        for c in range(codes.shape[1]):
+            if codes[r, c] >= 0:
+                level = levels[int(codes[r, c])]
+                for a in range(level.shape[0]):
+                    points[r, a] += level[a]
+
+
+@kernel
+def sum_levels(codes, gradient, sums):
+    """Add the gradient of each row to the sums of its levels."""
+    for r in range(codes.shape[0]):
+        for c in range(codes.shape[1]):
+            if codes[r, c] >= 0:
+                level = sums[int(codes[r, c])]
+                for a in range(level.shape[0]):
+                    level[a] += gradient[r, a]
+
+
+@kernel
 def responsibilities(
     block, own, norms_of, self_log_offsets, norms, log_offsets, values
 ):
