@@ -195,7 +195,7 @@ class NeighborLayout(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         same = distances[:, 0] <= 1e-6 * np.linalg.norm(points, axis=1)
         weights = 1 / np.maximum(distances, 1e-300)
         weights /= weights.sum(axis=1, keepdims=True)
-        layout = np.einsum("nk,nkd->nd", weights, self.embedding_[near])
+        layout = np.einsum("ik,ikd->id", weights, self.embedding_[near])
         n_epochs = -(-self.n_epochs // 4)
         draws = self.n_draws, self._seed
         # A copy: compiled code for arrays that may be read only is not needed then.

@@ -502,7 +502,7 @@ class TableNCA(
         )
         bare._weights = NeighborWeights(*weights)
         bare._members = [
-            Member(one.parameters, np.zeros_like(one.points[:1]))
+            Member(one.parameters, np.zeros_like(one.points[:1]), one.held[:1])
             for one in self._members
         ]
         return bare
