@@ -120,6 +120,11 @@ def number(page: str, key: str, *head: str) -> str:
     return mean_and_error(_values(page, key, *head))
 
 
+def fraction(page: str, key: str, *head: str) -> str:
+    """Return the mean of an outcome with its standard error and two digits."""
+    return mean_and_error(_values(page, key, *head), 2)
+
+
 def gain(page: str, key: str, other: str, *head: str) -> str:
     """Return by how many points one outcome is above another, paired by run."""
     values = _values(page, key, *head) - _values(page, other, *head)
@@ -256,6 +261,7 @@ PIECES: dict[str, Callable[..., str]] = {
     "mean-gain-at": mean_gain_at,
     "mean-gain-of": mean_gain_of,
     "number": number,
+    "fraction": fraction,
     "pages": pages_table,
     "percent": percent,
     "ranks": ranks,
