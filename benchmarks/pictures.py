@@ -10,7 +10,8 @@ import os
 import time
 import warnings
 from collections.abc import Callable
-from importlib.metadata import version
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +173,7 @@ def evidence(table: str, split: int) -> dict[str, Any]:
     }
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Parse the command line and run."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pictures")
     parser.add_argument("--store", type=Path, required=True, help="JSON, to be written")
@@ -181,7 +182,7 @@ def main() -> None:
     parser.add_argument("--models", type=lambda text: text.split("|"), help="A|B")
     parser.add_argument("--minutes", type=float, default=1e9, help="then no more fits")
     parser.add_argument("--summary", action="store_true", help="of the store, no fits")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     for library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
     done = json.loads(given.store.read_text()) if given.store.exists() else []
@@ -193,11 +194,11 @@ def main() -> None:
 def _run_all(given: Any, done: list[dict[str, Any]]) -> None:
     from benchmarks.papers.runner import current_commit
 
-    packages = ("vicinal", "scikit-learn", "umap-learn", "openTSNE", "pacmap", "numba")
-    made = {
-        "commit": current_commit(),
-        "versions": {name: version(name) for name in packages},
-    }
+    versions = {}
+    for name in ("vicinal", "scikit-learn", "umap-learn", "openTSNE", "pacmap"):
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    made = {"commit": current_commit(), "versions": versions}
     known = {(one["table"], one["model"], one["split"]) for one in done}
     cases = [
         (table, model, split)
