@@ -174,8 +174,9 @@ class NeighborLayout(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def transform(self, X: ArrayLike) -> FloatArray:
         """Place new points among the training points, which stay.
 
-        Each is placed by its five nearest, from their median. A point that coincides with a training point has its place. The place of a
-        point does not depend on the other new points.
+        Each is placed by its five nearest, from their median. A point that coincides
+        with a training point has its place. The place of a point does not depend on the
+        other new points.
 
         Parameters
         ----------
