@@ -49,7 +49,8 @@ def read(name: str, seed: int) -> tuple[Any, Any, Any]:
         return X, X, rng.randint(n_classes, size=n)
     if name in LARGE:
         data = load(name)
-        return data.X / 255, data.X / 255, data.y
+        pixels = data.X / 255
+        return pixels, pixels, np.unique(data.y, return_inverse=True)[1]
     table = classes(name.partition(",")[0])
     rows = np.sort(rng.permutation(len(table.y))[:_MAX_ROWS])
     X, y = table.X.iloc[rows].reset_index(drop=True), table.y[rows]
