@@ -10,7 +10,8 @@ import os
 import time
 import warnings
 from collections.abc import Callable
-from importlib.metadata import version
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,8 @@ def read(name: str, seed: int) -> tuple[Any, Any, Any]:
         return X, X, rng.randint(n_classes, size=n)
     if name in LARGE:
         data = load(name)
-        return data.X / 255, data.X / 255, data.y
+        pixels = data.X / 255
+        return pixels, pixels, np.unique(data.y, return_inverse=True)[1]
     table = classes(name.partition(",")[0])
     rows = np.sort(rng.permutation(len(table.y))[:_MAX_ROWS])
     X, y = table.X.iloc[rows].reset_index(drop=True), table.y[rows]
@@ -172,7 +174,7 @@ def evidence(table: str, split: int) -> dict[str, Any]:
     }
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Parse the command line and run."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pictures")
     parser.add_argument("--store", type=Path, required=True, help="JSON, to be written")
@@ -181,7 +183,7 @@ def main() -> None:
     parser.add_argument("--models", type=lambda text: text.split("|"), help="A|B")
     parser.add_argument("--minutes", type=float, default=1e9, help="then no more fits")
     parser.add_argument("--summary", action="store_true", help="of the store, no fits")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     for library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
     done = json.loads(given.store.read_text()) if given.store.exists() else []
@@ -193,11 +195,11 @@ def main() -> None:
 def _run_all(given: Any, done: list[dict[str, Any]]) -> None:
     from benchmarks.papers.runner import current_commit
 
-    packages = ("vicinal", "scikit-learn", "umap-learn", "openTSNE", "pacmap", "numba")
-    made = {
-        "commit": current_commit(),
-        "versions": {name: version(name) for name in packages},
-    }
+    versions = {}
+    for name in ("vicinal", "scikit-learn", "umap-learn", "openTSNE", "pacmap"):
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    made = {"commit": current_commit(), "versions": versions}
     known = {(one["table"], one["model"], one["split"]) for one in done}
     cases = [
         (table, model, split)

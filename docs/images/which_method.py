@@ -20,7 +20,8 @@ class Leaf(NamedTuple):
 TREE = {
     "classes for each row": [
         Leaf("predictions with probabilities", "NCAClassifier"),
-        Leaf("a picture, or fewer dimensions", "NCA(2)"),
+        Leaf("a picture", "SupervisedMap"),
+        Leaf("fewer dimensions", "NCA(n)"),
         Leaf("more columns than rows, or a fast fit", "LDG"),
         Leaf("which columns matter", 'NCA(form="diagonal")'),
         Leaf("I do not know yet", "vicinal compare"),

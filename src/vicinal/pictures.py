@@ -174,8 +174,9 @@ class NeighborLayout(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def transform(self, X: ArrayLike) -> FloatArray:
         """Place new points among the training points, which stay.
 
-        A point that coincides with a training point has its place. The place of a
-        point does not depend on the other new points.
+        Each is placed by its five nearest, from their median. A point that coincides
+        with a training point has its place. The place of a point does not depend on the
+        other new points.
 
         Parameters
         ----------
@@ -190,12 +191,11 @@ class NeighborLayout(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
         check_is_fitted(self)
         points = validate_data(self, X, dtype=np.float64, reset=False) - self._center
-        distances, near = self._search.kneighbors(points)
+        k = min(5, self._search.n_neighbors)
+        distances, near = self._search.kneighbors(points, k)
         # A training row, up to the rounding errors of a metric.
         same = distances[:, 0] <= 1e-6 * np.linalg.norm(points, axis=1)
-        weights = 1 / np.maximum(distances, 1e-300)
-        weights /= weights.sum(axis=1, keepdims=True)
-        layout = np.einsum("ik,ikd->id", weights, self.embedding_[near])
+        layout = np.median(self.embedding_[near], axis=1)
         n_epochs = -(-self.n_epochs // 4)
         draws = self.n_draws, self._seed
         # A copy: compiled code for arrays that may be read only is not needed then.

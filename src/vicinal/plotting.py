@@ -107,6 +107,8 @@ class EmbeddingDisplay(Display):
     See Also
     --------
     vicinal.plotting.NeighborsDisplay : Looks at one row.
+    vicinal.SupervisedMap : With layout="pca", measures how much of such a picture
+        holds for new rows.
 
     Examples
     --------
