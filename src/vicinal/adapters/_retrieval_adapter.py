@@ -329,7 +329,7 @@ class RetrievalAdapter(BaseEstimator):
         self.query_components_ = A.astype(Q.dtype)
         self.document_components_ = B.astype(Q.dtype)
         self.alpha_, self.temperature_ = float(alpha), temperature
-        self.metric_ = metric
+        self.metric_: str = metric
         self.is_adapted_ = ridge is not None or bool(np.isfinite(alpha))
         self.n_features_in_, self.n_iter_ = widths[0], result.nit
         self.__dict__.pop("evaluation_", None)  # of an earlier fit
