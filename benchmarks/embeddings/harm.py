@@ -187,10 +187,11 @@ def bm25_vectors(texts: tuple[Any, Any], width: int = 256) -> Maps:
     counts.data = idf[counts.indices] * 2.5 * counts.data / (counts.data + saturation)
     axes = TruncatedSVD(width, random_state=0).fit(counts)
     vectors = axes.transform(counts), axes.transform(words.transform(texts[1]))
-    return tuple(  # type: ignore[return-value]
+    documents, queries = (
         one / np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-9)
         for one in vectors
     )
+    return documents, queries
 
 
 def score(

@@ -1,6 +1,7 @@
 """nDCG@10 by the number of components, and recall of int8 and binary codes."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -73,7 +74,7 @@ def codes(U: FloatArray, V: FloatArray) -> list[str]:
     truth = ExactIndex("cosine", n_jobs=1).build(V).query(U)[0]
     recalls = []
     for kind in CODES:
-        index = faiss.index_factory(V.shape[1], kind)
+        index: Any = faiss.index_factory(V.shape[1], kind)
         index.k_factor = N_RESCORED
         found = FaissIndex(index, "cosine").build(V).query(U)[0]
         hits = (found[:, :, None] == truth[:, None, :]).any(axis=2)

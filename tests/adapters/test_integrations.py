@@ -38,9 +38,9 @@ VECTORS = unit(np.random.default_rng(0).normal(size=(60, 6)))
 PAIRS = [(i, i + 1) for i in range(40)]
 
 
-def adapter(**parameters: Any) -> RetrievalAdapter:
-    parameters = {"alpha": 0.01, "side": "two", "n_components": 4} | parameters
-    return RetrievalAdapter(**parameters).fit(VECTORS[:40], VECTORS, PAIRS)
+def adapter() -> RetrievalAdapter:
+    learned = RetrievalAdapter(alpha=0.01, side="two", n_components=4)
+    return learned.fit(VECTORS[:40], VECTORS, PAIRS)
 
 
 def bridge() -> EmbeddingBridge:
@@ -331,7 +331,7 @@ def embedded(texts: Sequence[str]) -> FloatArray:
 def test_langchain_embeds_mapped_texts() -> None:
     core = pytest.importorskip("langchain_core.embeddings")
 
-    class Words(core.Embeddings):  # type: ignore[misc, name-defined]
+    class Words(core.Embeddings):  # type: ignore[name-defined]
         def embed_query(self, text: str) -> list[float]:
             return embedded([text])[0].tolist()
 
@@ -356,7 +356,7 @@ def test_langchain_embeds_mapped_texts() -> None:
 def test_llama_index_embeds_mapped_texts() -> None:
     base = pytest.importorskip("llama_index.core.base.embeddings.base")
 
-    class Words(base.BaseEmbedding):  # type: ignore[misc, name-defined]
+    class Words(base.BaseEmbedding):  # type: ignore[name-defined]
         def _get_query_embedding(self, query: str) -> list[float]:
             return embedded([query])[0].tolist()
 

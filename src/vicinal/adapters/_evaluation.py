@@ -102,10 +102,9 @@ class Evaluation:
         before, after = self.before[name], self.after[name]
         scored = ~(np.isnan(before) | np.isnan(after))
         before, after = before[scored], after[scored]
-        weight = np.ones(len(scored))
+        weight = np.ones(len(before))
         if self.sample_weight is not None:
-            weight = self.sample_weight
-        weight = weight[scored] / weight[scored].mean()
+            weight = self.sample_weight[scored] / self.sample_weight[scored].mean()
         difference = weight * (after - before)
         gain, shape = float(difference.mean()), (100, len(difference))
         rng = np.random.default_rng(self.seed)

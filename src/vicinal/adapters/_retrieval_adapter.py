@@ -272,7 +272,7 @@ class RetrievalAdapter(BaseEstimator):
         weight = check_sample_weight(sample_weight, Q)
         judged = judged_queries(grades)
         judged = judged[weight[judged] > 0]
-        metric = self.metric if maps is None else self.metric_
+        metric: str = self.metric if maps is None else self.metric_
         if metric == "auto":
             unit_length = has_unit_length(Q) and has_unit_length(X)
             metric = "cosine" if unit_length else "euclidean"
@@ -281,7 +281,8 @@ class RetrievalAdapter(BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with single_threaded_blas():
             objective = RetrievalObjective(
-                *((Q, X) if self.side != "two" else map(centers.padded, (Q, X))),
+                centers.padded(Q),
+                centers.padded(X),
                 normalize(grades[judged], norm="l1"),
                 sample_weight=weight[judged] / weight[judged].mean(),
                 side=self.side,
@@ -328,7 +329,7 @@ class RetrievalAdapter(BaseEstimator):
         self.query_components_ = A.astype(Q.dtype)
         self.document_components_ = B.astype(Q.dtype)
         self.alpha_, self.temperature_ = float(alpha), temperature
-        self.metric_ = metric
+        self.metric_: str = metric
         self.is_adapted_ = ridge is not None or bool(np.isfinite(alpha))
         self.n_features_in_, self.n_iter_ = widths[0], result.nit
         self.__dict__.pop("evaluation_", None)  # of an earlier fit

@@ -77,7 +77,9 @@ class Centers:
     def padded(self, vectors: FloatArray) -> FloatArray:
         """Append zeros to the narrower vectors, so that two maps have one shape."""
         missing = max(self.widths) - vectors.shape[1]
-        return np.pad(vectors, [(0, 0), (0, missing)]) if missing else vectors
+        if self.side != "two" or not missing:
+            return vectors
+        return np.pad(vectors, [(0, 0), (0, missing)])
 
 
 class HeldOutQueries:

@@ -152,7 +152,7 @@ def langchain_embeddings(model: Model, embeddings: Any) -> Any:
     core = import_extra("langchain_core.embeddings", "langchain")
     map_queries, map_documents = _transforms(model)
 
-    class MappedEmbeddings(core.Embeddings):  # type: ignore[misc, name-defined]
+    class MappedEmbeddings(core.Embeddings):  # type: ignore[name-defined]
         def embed_query(self, text: str) -> list[float]:
             return map_queries([embeddings.embed_query(text)])[0].tolist()
 
@@ -195,7 +195,7 @@ def llama_index_embedding(model: Model, embedding: Any) -> Any:
     base = import_extra("llama_index.core.base.embeddings.base", "llama-index")
     map_queries, map_documents = _transforms(model)
 
-    class MappedEmbedding(base.BaseEmbedding):  # type: ignore[misc, name-defined]
+    class MappedEmbedding(base.BaseEmbedding):  # type: ignore[name-defined]
         def _get_query_embedding(self, query: str) -> list[float]:
             return map_queries([embedding.get_query_embedding(query)])[0].tolist()
 
