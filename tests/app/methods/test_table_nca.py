@@ -176,3 +176,19 @@ def test_curves_of_another_table_are_refused(tmp_path: Path) -> None:
         save(tmp_path / "m", mixed)
     with pytest.raises(ValueError, match="the vote cannot be valid"):
         save(tmp_path / "m", replace(model, vote=Vote(None, "plain", n_maps=3)))
+
+
+def test_with_many_rows_it_takes_part_from_the_first_split(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runner, "MANY_ROWS", 300)
+    ran = []
+
+    def run(*given: Any, **limits: Any) -> Any:
+        ran.append(given[1].name)
+        return runs.run_method(*given, **limits)
+
+    monkeypatch.setattr(runner, "run_method", run)
+    result = compare(*waves(), n_splits=2, time_budget=1000)
+    assert ran.index("table-nca") == 8  # after the usual methods
+    assert result["table-nca"].scores.shape == (2,)

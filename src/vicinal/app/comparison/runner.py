@@ -225,8 +225,9 @@ def _run_splits(  # noqa: C901
     Simple methods run first. With a deadline and many rows, each method of the first
     split may learn for an equal share of the time left. Further splits follow only if
     no method was cut. References run on the first three splits, because they need less
-    precision, and the constant on all. If no metric keeps up with them there, the
-    additive metric runs on these splits and takes part from then on.
+    precision, and the constant on all. If no metric keeps up with them there, or with
+    many rows on the first split, the additive metric runs on these splits and takes
+    part from then on.
     """
     setting, limits = _within(deadline, setting, len(methods))
     queue = sorted(methods, key=lambda method: method.complexity)
@@ -286,7 +287,7 @@ def _run_splits(  # noqa: C901
     added = ""
     # Splits outside, methods inside: all methods see the same splits.
     for number, (train, test) in enumerate(setting.splits(n_splits)):
-        if number == 3:
+        if number == (1 if "max_rows" in limits else 3):
             added = add_additive()
         now = time.perf_counter()
         if number and (cut or now + (now - started) / number > deadline):
