@@ -118,8 +118,14 @@ def stored(paths: Sequence[Path]) -> list[Run]:
     runs: dict[Any, Run] = {}
     for path in paths:
         if path.exists():
-            for one in json.loads(path.read_text("utf-8")):
-                runs.setdefault(_key(one), one)
+            found = json.loads(path.read_text("utf-8"))
+            for line in found["runs"]:
+                same = {k: v for k, v in line.items() if not isinstance(v, list)}
+                same["versions"] = found["versions"][same["versions"]]
+                lists = {k: v for k, v in line.items() if isinstance(v, list)}
+                for values in zip(*lists.values(), strict=True):
+                    one = same | dict(zip(lists, values, strict=True))
+                    runs.setdefault(_key(one), one)
     return list(runs.values())
 
 
@@ -130,10 +136,29 @@ def _key(one: Run) -> tuple[Any, ...]:
 def _add(path: Path, new: Run) -> None:
     """Add a run to the file, which another process may have written to meanwhile."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = ",\n".join(json.dumps(one) for one in [*stored([path]), new])
     beside = path.with_suffix(".new")
-    beside.write_text(f"[{text}]\n", "utf-8")
+    beside.write_text(as_text([*stored([path]), new]), "utf-8")
     beside.replace(path)
+
+
+def as_text(runs: Sequence[Run]) -> str:
+    """Return runs as JSON: a line for each table and model, with lists of the splits.
+
+    A line has the position of its versions in a list.
+    """
+    versions: list[Any] = []
+    lines: dict[str, Run] = {}
+    for one in runs:
+        if one["versions"] not in versions:
+            versions.append(one["versions"])
+        fixed = {k: one[k] for k in ("task", "table", "model", "rows", "commit")}
+        fixed["versions"] = versions.index(one["versions"])
+        measured = {k: v for k, v in one.items() if k not in fixed}
+        line = lines.setdefault(json.dumps([fixed, sorted(measured)]), fixed)
+        for name, value in measured.items():
+            line.setdefault(name, []).append(value)
+    listed = ",\n".join(map(json.dumps, lines.values()))
+    return f'{{"versions": {json.dumps(versions)},\n"runs": [\n{listed}\n]}}\n'
 
 
 def _without_rare(table: Table) -> Table:
@@ -171,13 +196,14 @@ def _run(name: str, model: Model, table: Table, split: int) -> Run:
         marks.append(time.process_time())
         measure = accuracy_score if classes else r2_score
         found["score"] = float(measure(y_new, predicted))
-        found["fit"], found["predict"] = np.diff(marks).round(4).tolist()
+        found["fit"], found["predict"] = np.diff(marks).tolist()
         if classes and hasattr(estimator, "predict_proba"):
             p = np.asarray(estimator.predict_proba(X_new), dtype=np.float64)
             found["log_loss"] = float(log_loss(y_new, p, labels=np.unique(table.y)))
             if p.shape[1] == 2:
                 found["auc"] = float(roc_auc_score(y_new, p[:, 1]))
-    return found | {"versions": _versions()}
+    rounded = {k: round(v, 6) if isinstance(v, float) else v for k, v in found.items()}
+    return rounded | {"versions": _versions()}
 
 
 @cache

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.stats import norm
 
 from vicinal.base.columns import (
     ColumnEncoder,
@@ -185,3 +186,29 @@ def test_categories_alone() -> None:
         encoder.transform(split_columns(np.array([["w"]], dtype=object), [0])).codes
         == 0
     )
+
+
+def test_weights_are_numbers_of_rows() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": rng.normal(size=40) ** 3, "b": list("xyzw") * 10})
+    frame.loc[0, "b"] = "v"
+    weights = rng.integers(0, 4, 40).astype(float)
+    weights[0] = 2
+    several = frame.loc[np.repeat(np.arange(40), weights.astype(int))].reset_index(drop=True)
+    by_weights = ColumnEncoder.fit(split_columns(frame, [1]), "ranked", weights, 2)
+    by_rows = ColumnEncoder.fit(split_columns(several, [1]), "ranked", None, 2)
+    assert by_weights.categories == by_rows.categories == [["v", "w", "x", "y", "z"]]
+    raw = split_columns(frame, [1])
+    one, other = by_weights.transform(raw), by_rows.transform(raw)
+    np.testing.assert_allclose(one.numbers, other.numbers, atol=1e-9)
+
+
+def test_ranks_are_normal_scores() -> None:
+    x = np.repeat([-5.0, 0.0, 1e6], [30, 40, 30])[:, None]
+    encoder, rows = encode(x, "ranked")
+    robust = (x - encoder.middle) / encoder.unit
+    robust /= np.hypot(1, robust / 3)
+    # The lower 30 % have the mean rank 0.15.
+    scores = norm.ppf(np.repeat([0.15, 0.5, 0.85], [30, 40, 30]))[:, None]
+    np.testing.assert_allclose(rows.numbers, (robust + scores) / 2, atol=0.01)
+    assert np.isnan(encoder.scaled(x * np.nan)).all()

@@ -32,7 +32,9 @@ def test_runs_are_stored_and_not_computed_again(
     first, second = tmp_path / "first.json", tmp_path / "second.json"
     scores.run("classification", n_splits=2, models=["5-NN"], stores=[first])
     before = first.read_text()
-    one = json.loads(before)[1]
+    (line,) = json.loads(before)["runs"]  # both splits
+    assert line["split"] == [0, 1]
+    one = scores.stored([first])[1]
     assert (one["table"], one["model"], one["split"]) == ("iris", "5-NN", 1)
     assert one["score"] > 0.9
     assert 0 < one["log_loss"] < 1
@@ -51,7 +53,7 @@ def test_runs_are_stored_and_not_computed_again(
     assert "iris, linear, split 1" in out
     assert "| linear |" in out
     assert first.read_text() == before
-    assert {one["model"] for one in json.loads(second.read_text())} == {"linear"}
+    assert {one["model"] for one in scores.stored([second])} == {"linear"}
     scores.run("classification", models=["random forest"], stores=[second], minutes=0)
     assert "iris, random forest" not in capsys.readouterr().out
 

@@ -128,28 +128,29 @@ class ColumnEncoder:
             One unit per column with clipped outliers; the mean of this and the normal
             score of the rank, Φ⁻¹(rank); one unit for all columns; or no scaling.
         weights : ndarray of shape (n_rows,) or None, default=None
-            Rows of weight 0 are ignored. Other weights are used by "ranked" alone, as
-            numbers of equal rows.
+            Numbers of equal rows. Rows of weight 0 are ignored; the scales other than
+            "ranked" do not use other weights.
         min_rows : int, default=0
             Rows that a category must have; rarer ones are unknown. 0 takes all, and
             missing values are unknown.
         """
-        chosen = (
-            np.arange(len(raw.numbers)) if weights is None else weights.nonzero()[0]
-        )
+        if weights is None:
+            weights = np.ones(len(raw.numbers))
+        chosen = weights.nonzero()[0]
         numbers = raw.numbers[chosen].astype(np.float64)
         middle: FloatArray = np.zeros(numbers.shape[1])
         unit: FloatArray = np.ones(numbers.shape[1])
         knots: FloatArray = np.zeros((0, numbers.shape[1]))
         if scale == "ranked":
-            counts = np.ones(len(chosen)) if weights is None else weights[chosen]
-            middle, unit, knots = _ranked(numbers, counts)
+            middle, unit, knots = _ranked(numbers, weights[chosen])
         elif scale != "none":
             middle, unit = _middle_and_unit(numbers, scale == "common")
         categories = []
         for column in raw.values:
-            rows = Counter(column[row] for row in chosen)
-            known = {one for one, count in rows.items() if count >= min_rows}
+            counts: Counter[Any] = Counter()
+            for row, weight in zip(chosen, weights[chosen].tolist(), strict=True):
+                counts[column[row]] += weight
+            known = {one for one, count in counts.items() if count >= min_rows}
             gap = [None] if min_rows and None in known else []
             known.discard(None)
             categories.append(
