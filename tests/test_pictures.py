@@ -316,3 +316,48 @@ def test_another_fit_leaves_nothing_of_the_first() -> None:
     found.fit(X)
     assert not {"score_", "train_score_", "classes_"} & set(vars(found))
     assert len(found.plot().ax_) == 1
+
+
+def test_a_start_of_another_shape_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"init must have shape \(40, 2\)"):
+        NeighborLayout(init=np.zeros((2, 3))).fit(np.zeros((40, 4)))
+
+
+def test_a_fit_without_evidence_keeps_none_of_an_earlier_one() -> None:
+    model = SupervisedMap(layout="pca", random_state=0).fit(X, y)
+    model.set_params(cv=None).fit(X)
+    for name in ("p_value_", "null_scores_", "score_", "train_score_", "classes_"):
+        assert not hasattr(model, name)
+
+
+def test_a_fold_that_fails_leaves_an_unfitted_map() -> None:
+    class FailsOnFolds(BaseEstimator):
+        def fit(self, X: Any, y: Any) -> Any:
+            if len(X) < 150:
+                raise ValueError("too few")
+            return self
+
+        def transform(self, X: Any) -> Any:
+            return X
+
+    model = SupervisedMap(FailsOnFolds(), "pca")
+    with pytest.raises(ValueError, match="too few"):
+        model.fit(X, y)
+    assert not hasattr(model, "embedding_")
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_both_pictures_give_a_class_one_color() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(61, 3))
+    y = np.array(["a"] + ["b"] * 30 + ["c"] * 30)
+    with pytest.warns(UserWarning, match="chance"):
+        model = SupervisedMap(layout="pca", random_state=0).fit(X, y)
+    with pytest.warns(UserWarning, match="chance"):
+        display = model.plot()
+    seen, held = (
+        [one.get_facecolor()[0].tolist() for one in ax.collections]
+        for ax in display.ax_
+    )
+    assert seen == held
+    assert len(seen) == 3

@@ -27,6 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import (
     _safe_indexing,
+    check_array,
     check_consistent_length,
     check_random_state,
     column_or_1d,
@@ -140,9 +141,13 @@ class NeighborLayout(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
         points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         rng = check_random_state(self.random_state)
-        layout = self.init
-        if layout is None:
+        shape = len(points), self.n_components
+        if self.init is None:
             layout = start_of(points, self.n_components, rng)
+        else:
+            layout = check_array(self.init, dtype=np.float64, input_name="init")
+        if layout.shape != shape:
+            raise ValueError(f"init must have shape {shape}, got {layout.shape}.")
         # Points that coincide would stay together.
         layout = layout + rng.normal(scale=1e-2, size=layout.shape)
         self._center = points.mean(axis=0)
@@ -175,8 +180,9 @@ class NeighborLayout(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Place new points among the training points, which stay.
 
         Each is placed by its five nearest, from their median. A point that coincides
-        with a training point has its place. The place of a point does not depend on the
-        other new points.
+        with a training point, to a millionth of its distance from the mean, has its
+        place; of equal training points, that of one. The place of a point does not
+        depend on the other new points.
 
         Parameters
         ----------
@@ -193,7 +199,7 @@ class NeighborLayout(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         points = validate_data(self, X, dtype=np.float64, reset=False) - self._center
         k = min(5, self._search.n_neighbors)
         distances, near = self._search.kneighbors(points, k)
-        # A training row, up to the rounding errors of a metric.
+        # A training row, up to the rounding errors of a metric in float32.
         same = distances[:, 0] <= 1e-6 * np.linalg.norm(points, axis=1)
         layout = np.median(self.embedding_[near], axis=1)
         n_epochs = -(-self.n_epochs // 4)
@@ -297,6 +303,7 @@ class SupervisedMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         `score_` if the labels of the held-out rows are permuted within each fold.
     p_value_ : float
         Share of permutations that score at least as high, with the true labels as one.
+        It is approximate: a held-out label also trains the maps of the other folds.
     trustworthiness_ : float
         1, less a penalty for neighbors on the map that are none under the metric, as in
         :func:`sklearn.manifold.trustworthiness`, of at most 1,000 rows.
@@ -393,31 +400,48 @@ class SupervisedMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             points = np.asarray(metric.transform(rows), dtype=np.float64)
             start = start_of(points, self.n_components, rng)
             layout = self._lay_out(points, start, seed)
-        for name in ("classes_", "train_score_", "cross_fitted_embedding_", "score_"):
+            embedding = np.asarray(layout.embedding_, dtype=np.float64)
+            trust, kept = faithfulness(
+                points, embedding, self.n_neighbors, random_state=seed
+            )
+            fitted: dict[str, Any] = {
+                "metric_": metric,
+                "layout_": layout,
+                "embedding_": embedding,
+                "trustworthiness_": trust,
+                "neighborhood_preservation_": kept,
+                "target_": target if classes is None else classes[target],
+            }
+            if classes is not None:
+                fitted["classes_"] = classes
+            if target is not None:
+                votes = _vote(embedding, target, None, classes is not None)
+                fitted["train_score_"] = _score(target, votes, classes is not None)
+                if self.cv is not None:
+                    how = start, embedding, classes is not None, seed
+                    fitted |= self._cross_fit(unfitted, rows, target, *how)
+        scores = "classes_ train_score_ score_ null_scores_ p_value_"
+        for name in (*scores.split(), "cross_fitted_embedding_"):
             self.__dict__.pop(name, None)  # of an earlier fit
-        self.metric_, self.layout_ = metric, layout
-        self.embedding_ = np.asarray(layout.embedding_, dtype=np.float64)
-        self.trustworthiness_, self.neighborhood_preservation_ = faithfulness(
-            points, self.embedding_, self.n_neighbors, random_state=seed
-        )
-        self.target_ = target if classes is None else classes[target]
-        if classes is not None:
-            self.classes_ = classes
-        if target is not None:
-            found = _vote(self.embedding_, target, None, classes is not None)
-            self.train_score_ = _score(target, found, classes is not None)
-            if self.cv is not None:
-                self._cross_fit(unfitted, rows, target, start, seed)
+        self.__dict__.update(fitted)
+        if fitted.get("p_value_", 0.0) > 0.05:
+            warn_caller(f"{self._summary()}: the picture is not better than chance.")
         return self
 
     def _cross_fit(
-        self, unfitted: Any, rows: Any, target: Any, start: FloatArray, seed: int
-    ) -> None:
+        self,
+        unfitted: Any,
+        rows: Any,
+        target: Any,
+        start: FloatArray,
+        embedding: FloatArray,
+        discrete: bool,
+        seed: int,
+    ) -> dict[str, Any]:
         """Place each row by a map that has not seen its label, and score the places."""
-        discrete = hasattr(self, "classes_")
         rng = check_random_state(seed)
         strata = target if discrete else np.zeros(len(target), dtype=np.intp)
-        places = np.full(self.embedding_.shape, np.nan)
+        places = np.full(embedding.shape, np.nan)
         fold = np.full(len(target), -1)
         found = np.zeros_like(target)
         for number, held in enumerate(held_out(strata, rng, self.cv or 2)):
@@ -434,21 +458,21 @@ class SupervisedMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             plane = np.asarray(layout.embedding_, dtype=np.float64)
             placed = _quietly(layout.transform, queries)
             found[new] = _vote(plane, labels, placed, discrete)
-            places[new] = align(placed, plane, self.embedding_[own])
+            places[new] = align(placed, plane, embedding[own])
             fold[new] = number
-        self.cross_fitted_embedding_ = places
         seen = fold >= 0
         truth, found, fold = target[seen], found[seen], fold[seen]
-        self.score_ = _score(truth, found, discrete)
-        by_fold = np.argsort(fold, kind="stable")
-        self.null_scores_ = np.empty(self.n_permutations)
+        score, by_fold = _score(truth, found, discrete), np.argsort(fold, kind="stable")
+        null = np.empty(self.n_permutations)
         for i in range(self.n_permutations):
             permuted = truth[np.lexsort((rng.uniform(size=len(fold)), fold))]
-            self.null_scores_[i] = _score(permuted, found[by_fold], discrete)
-        n_better = (self.null_scores_ >= self.score_).sum()
-        self.p_value_ = float((1 + n_better) / (1 + self.n_permutations))
-        if self.p_value_ > 0.05:
-            warn_caller(f"{self._summary()}: the picture is not better than chance.")
+            null[i] = _score(permuted, found[by_fold], discrete)
+        return {
+            "cross_fitted_embedding_": places,
+            "score_": score,
+            "null_scores_": null,
+            "p_value_": float((1 + (null >= score).sum()) / (1 + self.n_permutations)),
+        }
 
     def _summary(self) -> str:
         """Return the held-out score beside the scores of permuted labels."""

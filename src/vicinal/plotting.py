@@ -323,9 +323,9 @@ class MapDisplay(Display):
             np.random.RandomState(0).permutation(len(self.points))[:max_rows]
         )
         for ax, points, title in zip(self.ax_, pictures, self.titles, strict=False):
-            shown = rows[np.isfinite(points[rows]).all(axis=1)]
-            y = None if self.y is None else self.y[shown]
-            EmbeddingDisplay(points[shown], y).plot(ax, **options)
+            # NaN is not drawn, but keeps the colors of the classes alike.
+            y = None if self.y is None else self.y[rows]
+            EmbeddingDisplay(points[rows], y).plot(ax, **options)
             ax.set(title=title, xticks=[], yticks=[])
             if ax is not self.ax_[-1] and ax.get_legend() is not None:
                 ax.get_legend().remove()
