@@ -194,7 +194,9 @@ def test_weights_are_numbers_of_rows() -> None:
     frame.loc[0, "b"] = "v"
     weights = rng.integers(0, 4, 40).astype(float)
     weights[0] = 2
-    several = frame.loc[np.repeat(np.arange(40), weights.astype(int))].reset_index(drop=True)
+    several = frame.loc[np.repeat(np.arange(40), weights.astype(int))].reset_index(
+        drop=True
+    )
     by_weights = ColumnEncoder.fit(split_columns(frame, [1]), "ranked", weights, 2)
     by_rows = ColumnEncoder.fit(split_columns(several, [1]), "ranked", None, 2)
     assert by_weights.categories == by_rows.categories == [["v", "w", "x", "y", "z"]]
