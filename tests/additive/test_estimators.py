@@ -396,6 +396,19 @@ def test_leave_one_out_leaves_out_votes_only() -> None:
     assert "optimistic" in (TableNCAClassifier.predict_proba.__doc__ or "")
 
 
+def test_maps_that_continue_may_have_seen_all_rows() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = TableNCARegressor(**FEW, warm_start=True).fit(X, y)
+    model.fit(X, y)
+    Z = model.transform(X)
+    expected = np.zeros(150)
+    for own in (slice(0, 8), slice(8, 16)):
+        p = np.exp(-np.linalg.norm(Z[:, None, own] - Z[None, :, own], axis=2))
+        np.fill_diagonal(p, 0)
+        expected += (p @ y) / p.sum(axis=1) / 2
+    np.testing.assert_allclose(model.predict(), expected, rtol=1e-9, atol=1e-9)
+
+
 def test_warm_start_takes_columns_by_name() -> None:
     frame, y = mixed()
     model = TableNCAClassifier(**FEW, warm_start=True).fit(frame, y)

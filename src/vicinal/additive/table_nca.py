@@ -375,7 +375,9 @@ class TableNCA(
                     found, curve = train(
                         self, form, training, start, basis, held, seed, monitor
                     )
-                members.append(_member(form, rows, found, held))
+                # A map that continues may have learned from any row before.
+                unseen = held & (i >= len(before))
+                members.append(_member(form, rows, found, unseen))
                 curves.append(curve)
             self.__dict__.update(state, _members=members)
             self.n_iter_ = max(len(curve) for curve in curves) - 1
