@@ -87,8 +87,8 @@ FAMILIES = [
     Family(
         "plotting",
         "Pictures",
-        "Maps of labeled rows with a held-out score: :doc:`/guides/pictures`. Displays in "
-        "scikit-learn's manner need matplotlib: ``pip install 'vicinal[plot]'``.",
+        "Maps of labeled rows with a held-out score: :doc:`/guides/pictures`. Displays "
+        "in scikit-learn's manner need matplotlib: ``pip install 'vicinal[plot]'``.",
         "vicinal.SupervisedMap vicinal.pictures.* vicinal.plotting.*",
     ),
     Family(
