@@ -263,7 +263,8 @@ def summary(done: list[dict[str, Any]]) -> str:
     wide = maps.pivot_table("accuracy", ["table", "split"], "model")
     for other in wide.columns.drop("SupervisedMap", errors="ignore"):
         gains = 100 * (wide["SupervisedMap"] - wide[other]).unstack()  # noqa: PD010
-        of_tables = gains.loc[[one for one in REPORTED if one in gains.index]].mean(1)
+        listed = [one for one in REPORTED if one in gains.index]
+        of_tables = (gains.loc[listed] if listed else gains).mean(axis=1)
         worst = gains.loc[of_tables.idxmin()]
         lines.append(
             f"{other}: {of_tables.mean():+.2f} ± {of_tables.sem():.2f}; least "
