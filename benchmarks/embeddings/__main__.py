@@ -13,7 +13,9 @@ parser.add_argument("--sets", nargs="+", choices=bridge.SETS, default=[*bridge.S
 parser.add_argument("--repeats", type=int, default=50, help="of the coverage")
 parser.add_argument("--draws", type=int, default=1, help="of the labeled queries")
 parser.add_argument("--minutes", type=float, help="begin no cell after so many")
-parser.add_argument("--store", type=Path, default=Path("docs/benchmarks/harm.json"))
+parser.add_argument(
+    "--store", type=Path, default=Path("docs/benchmarks/embeddings/harm.json")
+)
 parser.add_argument("--rows", type=int, default=1_000_000, help="of the stores")
 parser.add_argument("--seed", type=int, default=0)
 arguments = parser.parse_args()
