@@ -411,8 +411,21 @@ def test_feedback_that_arrives_improves_the_maps() -> None:
     with pytest.warns(UserWarning, match="the earlier maps are kept"):
         adapter.partial_fit(queries[:120], documents, shuffled)
     np.testing.assert_array_equal(adapter.query_components_, learned)
+    assert adapter.is_adapted_
     with pytest.raises(ValueError, match="queries of 8 and documents of 8 numbers"):
         adapter.partial_fit(queries[:, :3], documents, pairs)
+
+
+def test_maps_that_are_kept_are_not_turned() -> None:
+    queries, documents, pairs = turned(n_queries=240)
+    adapter = RetrievalAdapter(side="two", nested=True, n_folds=3, random_state=0)
+    adapter.fit(queries, documents, pairs)
+    before = adapter.query_components_, adapter.document_components_
+    shuffled = np.column_stack([np.arange(120), pairs[::-1, 1][:120]])
+    with pytest.warns(UserWarning, match="the earlier maps are kept"):
+        adapter.partial_fit(queries[:120], documents, shuffled)
+    np.testing.assert_array_equal(adapter.query_components_, before[0])
+    np.testing.assert_array_equal(adapter.document_components_, before[1])
 
 
 def relevant_axes(seed: int = 0) -> tuple[FloatArray, FloatArray, IntArray]:

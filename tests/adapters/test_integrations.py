@@ -88,6 +88,42 @@ def test_a_stored_vector_of_zeros_is_named() -> None:
         remap(Memory(vectors), adapter().transform_documents, batch_size=13)
 
 
+def test_zeros_are_mapped_if_the_map_takes_them() -> None:
+    store = Memory(np.zeros((3, 2)))
+    assert remap(store, lambda vectors: vectors + 1) == 3
+    assert store.mapped[2].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("keys", [["a", "a"], ["a", None]])
+def test_repeated_and_missing_keys_are_refused(keys: list[Any]) -> None:
+    class Store:
+        def pending(self, n: int) -> tuple[list[Any], FloatArray]:
+            return keys, VECTORS[:2]
+
+        def write(self, keys: Sequence[Any], mapped: FloatArray) -> None:
+            raise AssertionError
+
+    with pytest.raises(ValueError, match="Keys must be unique"):
+        remap(Store(), np.asarray)
+
+
+def test_a_store_that_writes_nothing_ends() -> None:
+    class Store:
+        def pending(self, n: int) -> tuple[list[int], FloatArray]:
+            return [1, 2], VECTORS[:2]
+
+        def write(self, keys: Sequence[int], mapped: FloatArray) -> None:
+            pass
+
+    with pytest.raises(ValueError, match="Keys must be unique"):
+        remap(Store(), np.asarray)
+
+
+def test_a_side_of_another_name_is_refused() -> None:
+    with pytest.raises(ValueError, match="side must be 'document' or 'query'"):
+        to_sql(adapter(), "v", side="documents")
+
+
 def test_expressions_of_other_dialects_are_refused() -> None:
     with pytest.raises(ValueError, match="dialect must be"):
         to_sql(adapter(), "v", dialect="oracle")
@@ -235,6 +271,67 @@ def test_duckdb_is_resumed_and_finds_the_same_neighbors(
             for query in queries(VECTORS[:9])
         ]
         assert found == neighbors(queries(VECTORS[:9]), documents(VECTORS))
+
+
+@integration
+@pytest.mark.parametrize("keys", [(1, 1), (1, None)])
+def test_duckdb_keys_must_be_unique(keys: tuple[Any, Any]) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE docs (id INT, vector FLOAT[2], value INT)")
+    rows = [(key, [1.0, 2.0], 0) for key in keys]
+    connection.executemany("INSERT INTO docs VALUES (?, ?, ?)", rows)
+    with pytest.raises(ValueError, match="missing or repeated values"):
+        DuckDBColumn(connection, "docs", "vector", "mapped", 2)
+
+
+@integration
+def test_duckdb_maps_rows_that_come_later() -> None:
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    # A column with the name of the temporary one.
+    connection.execute("CREATE TABLE docs (id INT, vector FLOAT[2], value INT)")
+    connection.execute("INSERT INTO docs VALUES (10, [1, 2], 0)")
+    store = DuckDBColumn(connection, "docs", "vector", "mapped", 2)
+    assert remap(store, np.asarray) == 1
+    connection.execute("INSERT INTO docs (id, vector) VALUES (5, [3, 4])")
+    assert remap(store, np.asarray) == 1
+    found = connection.execute("SELECT mapped FROM docs ORDER BY id").fetchall()
+    assert found == [((3.0, 4.0),), ((1.0, 2.0),)]
+
+
+@integration
+def test_duckdb_vectors_of_different_lengths_are_refused() -> None:
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE docs (id INT, vector FLOAT[])")
+    connection.execute("INSERT INTO docs VALUES (1, [1, 2]), (2, [3, 4, 5, 6])")
+    store = DuckDBColumn(connection, "docs", "vector", "mapped", 3)
+    with pytest.raises(ValueError, match="different lengths"):
+        remap(store, np.asarray)
+
+
+@integration
+def test_postgres_in_a_transaction_is_refused(postgres: Any) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    filled(postgres, "open").close()
+    with psycopg.connect(postgres.get_uri()) as connection:
+        connection.execute("SELECT 1")
+        with pytest.raises(ValueError, match="commit first"):
+            PostgresColumn(connection, "open", "the vector", "mapped", 4)
+
+
+@integration
+def test_postgres_commits_without_autocommit(postgres: Any) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    filled(postgres, "kept").close()
+    connection = psycopg.connect(postgres.get_uri())
+    store = PostgresColumn(connection, "kept", "the vector", "mapped", 4)
+    assert remap(store, adapter().transform_documents) == 60
+    connection.close()
+    with psycopg.connect(postgres.get_uri()) as other:
+        counted = other.execute("SELECT count(mapped) FROM kept").fetchone()
+    assert counted == (60,)
 
 
 @integration
@@ -409,8 +506,14 @@ def test_a_sentence_transformer_keeps_the_map(tmp_path: Path, kind: str) -> None
 
 def test_names_are_quoted() -> None:
     said: list[str] = []
-    connection = SimpleNamespace(execute=said.append)
-    DuckDBColumn(connection, 'a"; DROP TABLE b', "v", "w", 3)
+
+    def execute(statement: str) -> Any:
+        said.append(statement)
+        return SimpleNamespace(fetchone=lambda: (3, 3))
+
+    DuckDBColumn(SimpleNamespace(execute=execute), 'a"; DROP TABLE b', "v", "w", 3)
+    table = '"a""; DROP TABLE b"'
     assert said == [
-        'ALTER TABLE "a""; DROP TABLE b" ADD COLUMN IF NOT EXISTS "w" FLOAT[3]'
+        f'SELECT count(*), count(DISTINCT "id") FROM {table}',
+        f'ALTER TABLE {table} ADD COLUMN IF NOT EXISTS "w" FLOAT[3]',
     ]

@@ -110,10 +110,10 @@ class Evaluation:
         rng = np.random.default_rng(self.seed)
         # In batches of 100 resamples, to bound memory.
         batches = range(-(-self.n_resamples // shape[0]))
-        drawn = [rng.integers(shape[1], size=shape) for _ in batches]
-        means = [
-            difference[rows].mean(axis=1) / weight[rows].mean(axis=1) for rows in drawn
-        ]
+        means: list[FloatArray] = []
+        for _ in batches:
+            rows = rng.integers(shape[1], size=shape)
+            means.append(difference[rows].mean(axis=1) / weight[rows].mean(axis=1))
         flipped = [
             (difference * rng.choice((-1.0, 1.0), size=shape)).mean(axis=1)
             for _ in batches

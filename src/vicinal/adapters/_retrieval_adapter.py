@@ -321,16 +321,18 @@ class RetrievalAdapter(BaseEstimator):
             result = solution(start, 0, [], "converged", "the center")
             if np.isfinite(alpha):
                 result = solve(objective, alpha, start, start)
-            if self.nested:
+            learned = ridge is not None or bool(np.isfinite(alpha))
+            if self.nested and (learned or maps is None):
                 result.x = nested_axes(objective, result.x) @ result.x
-        A, B = result.x if self.side == "two" else (result.x, result.x)
-        A, B = A[:, : widths[0]], B[:, : widths[1]]
-        B = np.eye(len(A)) if self.side == "query" else B
-        self.query_components_ = A.astype(Q.dtype)
-        self.document_components_ = B.astype(Q.dtype)
-        self.alpha_, self.temperature_ = float(alpha), temperature
+        if learned or maps is None:
+            A, B = result.x if self.side == "two" else (result.x, result.x)
+            A, B = A[:, : widths[0]], B[:, : widths[1]]
+            B = np.eye(len(A)) if self.side == "query" else B
+            self.query_components_ = A.astype(Q.dtype)
+            self.document_components_ = B.astype(Q.dtype)
+            self.alpha_, self.temperature_ = float(alpha), temperature
+            self.is_adapted_ = learned
         self.metric_: str = metric
-        self.is_adapted_ = ridge is not None or bool(np.isfinite(alpha))
         self.n_features_in_, self.n_iter_ = widths[0], result.nit
         self.__dict__.pop("evaluation_", None)  # of an earlier fit
         if evaluation is not None:

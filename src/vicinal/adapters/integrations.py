@@ -250,6 +250,8 @@ def to_sql(
     >>> to_sql(adapter, "embedding")
     "ARRAY[-(embedding <#> '[1.0,0.0]'), -(embedding <#> '[0.0,1.0]')]::vector(2)"
     """
+    if side not in {"document", "query"}:
+        raise ValueError(f"side must be 'document' or 'query', got {side!r}.")
     A, intercept = _affine(model, side)
     rows = [",".join(map(repr, row)) for row in A.astype(np.float64).tolist()]
     if dialect == "postgresql":
@@ -339,24 +341,41 @@ def remap(
     >>> remap(store, adapter.transform_documents)  # doctest: +SKIP
     1400
     """
-    total = 0
+    total, before = 0, None
     while True:
         keys, vectors = store.pending(batch_size)
         if not len(keys):
             return total
-        is_zero = ~vectors.any(axis=1)
-        if is_zero.any():
+        if len({*keys, None}) <= len(keys) or keys == before:
+            raise ValueError("Keys must be unique and not missing: name another key.")
+        try:
+            mapped = transform(vectors)
+        except ValueError as error:
+            is_zero = ~vectors.any(axis=1)
+            if not is_zero.any():
+                raise
             raise ValueError(
                 f"The vector of {keys[int(is_zero.argmax())]!r} is all zeros: remove "
                 "it from the store, then call this again."
-            )
-        store.write(keys, transform(vectors))
-        total += len(keys)
+            ) from error
+        store.write(keys, mapped)
+        total, before = total + len(keys), keys
 
 
 def _quoted(name: str) -> str:
     """Return a name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def _check_key(connection: Any, table: str, key: str) -> None:
+    """Raise if a column is no key: rows of equal keys would get one vector."""
+    counts = f"SELECT count(*), count(DISTINCT {key}) FROM {table}"
+    n, n_different = connection.execute(counts).fetchone()
+    if n_different < n:
+        raise ValueError(
+            f"Column {key} of {table} has missing or repeated values: name a column "
+            "with unique ones."
+        )
 
 
 @dataclass
@@ -397,11 +416,17 @@ class PostgresColumn:
     _last: Any = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.connection.info.transaction_status.name != "IDLE":
+            raise ValueError(
+                "The connection is in a transaction, which would keep the mapped "
+                "vectors back: commit first, or use autocommit."
+            )
         import_extra("pgvector.psycopg", "pgvector").register_vector(self.connection)
         names = (self.table, self.source, self.target, self.key)
         self._names = [_quoted(one) for one in names]
-        table, _, target, _ = self._names
+        table, _, target, key = self._names
         with self.connection.transaction():
+            _check_key(self.connection, table, key)
             self.connection.execute(
                 f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS "
                 f"{target} vector({self.width})"
@@ -420,6 +445,8 @@ class PostgresColumn:
                 values,
             )
             found = rows.fetchall()
+        if not found:
+            self._last = None  # a further call begins anew
         return [one for one, _ in found], np.array(
             [vector.to_numpy() for _, vector in found], dtype=np.float32
         )
@@ -436,8 +463,8 @@ class PostgresColumn:
                 for row, vector in zip(keys, mapped.tolist(), strict=True):
                     copy.write_row((row, str(vector)))
             cursor.execute(
-                f"UPDATE {table} SET {target} = value FROM vicinal_mapped "
-                f"WHERE {table}.{key} = vicinal_mapped.key"
+                f"UPDATE {table} SET {target} = vicinal_mapped.value "
+                f"FROM vicinal_mapped WHERE {table}.{key} = vicinal_mapped.key"
             )
         self._last = keys[-1]
 
@@ -482,7 +509,8 @@ class DuckDBColumn:
     def __post_init__(self) -> None:
         names = (self.table, self.source, self.target, self.key)
         self._names = [_quoted(one) for one in names]
-        table, _, target, _ = self._names
+        table, _, target, key = self._names
+        _check_key(self.connection, table, key)
         self.connection.execute(
             f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {target} FLOAT[{self.width}]"
         )
@@ -498,17 +526,21 @@ class DuckDBColumn:
             f"{target} IS NULL AND {source} IS NOT NULL ORDER BY {key} LIMIT ?",
             params=values,
         ).to_arrow_table()
+        if not len(found):
+            self._last = None  # a further call begins anew
         return found["key"].to_pylist(), _vectors(found["vector"])
 
     def write(self, keys: Sequence[Any], mapped: FloatArray) -> None:
         """Store mapped vectors; they are kept once this returns."""
         table, _, target, key = self._names
         self.connection.register("vicinal_mapped", _arrow(keys, "value", mapped, "key"))
-        self.connection.execute(
-            f"UPDATE {table} SET {target} = value FROM vicinal_mapped "
-            f"WHERE {table}.{key} = vicinal_mapped.key"
-        )
-        self.connection.unregister("vicinal_mapped")
+        try:
+            self.connection.execute(
+                f"UPDATE {table} SET {target} = vicinal_mapped.value "
+                f"FROM vicinal_mapped WHERE {table}.{key} = vicinal_mapped.key"
+            )
+        finally:
+            self.connection.unregister("vicinal_mapped")
         self._last = keys[-1]
 
 
@@ -567,6 +599,8 @@ def _vectors(column: Any) -> FloatArray:
     """Return an Arrow column of vectors as an array."""
     flat = column.combine_chunks().flatten().to_numpy(zero_copy_only=False)
     width = len(flat) // max(len(column), 1)
+    if any(len(one) != width for one in column):
+        raise ValueError("Vectors of different lengths cannot be mapped together.")
     vectors: FloatArray = flat.reshape(len(column), width)
     return vectors
 
