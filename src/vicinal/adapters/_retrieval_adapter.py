@@ -337,7 +337,7 @@ class RetrievalAdapter(BaseEstimator):
         self.__dict__.pop("evaluation_", None)  # of an earlier fit
         if evaluation is not None:
             self.evaluation_ = evaluation
-            self._report(evaluation, is_update=maps is not None)
+            self._report(evaluation, learned=learned, is_update=maps is not None)
         if result.reason == "max_iter":
             warn_caller(
                 f"The fit did not converge in {result.nit} iterations: increase "
@@ -436,7 +436,9 @@ class RetrievalAdapter(BaseEstimator):
         adam = Stochastic(self.max_iter, seed, steps=10, first_step=0.05)
         return adam.maximize(batches, init, lambda *_: False)
 
-    def _report(self, evaluation: Evaluation, *, is_update: bool) -> None:
+    def _report(
+        self, evaluation: Evaluation, *, learned: bool, is_update: bool
+    ) -> None:
         """Warn if learning does not help, or print the gain."""
         gain = evaluation["map"]
         summary = (
@@ -446,7 +448,7 @@ class RetrievalAdapter(BaseEstimator):
         )
         d, n_features = self.document_components_.shape
         is_worse = d < n_features and gain.high < 0
-        if self.is_adapted_ and not is_worse:
+        if learned and not is_worse:
             if self.verbose:
                 print(f"[RetrievalAdapter] {summary}")  # noqa: T201
             return
@@ -458,7 +460,7 @@ class RetrievalAdapter(BaseEstimator):
             two = "" if self.side == "two" else ", or side='two'"
             advice = f"More pairs may help{two}."
         outcome = f"n_components={d} lowers the scores of held-out queries"
-        if not self.is_adapted_:
+        if not learned:
             kept = "original vectors are"
             if d < n_features:
                 kept = "axes of the documents are"
