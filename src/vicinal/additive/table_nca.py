@@ -779,8 +779,10 @@ random_state, n_jobs
         ----------
         X : array-like or data frame of shape (n_samples, n_features), or None
             New rows. None predicts each training row by the votes of the others, under
-            the maps that held it out. This is optimistic for rows that no map held out;
-            from `n_estimators` = 1 / `validation_fraction` on, there are hardly any.
+            the maps that held it out. This is slightly optimistic, as held-out rows
+            stop the training and set the scale, and more so for rows that no map held
+            out; from `n_estimators` = 1 / `validation_fraction` on, there are hardly
+            any.
 
         Returns
         -------
@@ -797,8 +799,10 @@ random_state, n_jobs
         ----------
         X : array-like or data frame of shape (n_samples, n_features), or None
             New rows. None predicts each training row by the votes of the others, under
-            the maps that held it out. This is optimistic for rows that no map held out;
-            from `n_estimators` = 1 / `validation_fraction` on, there are hardly any.
+            the maps that held it out. This is slightly optimistic, as held-out rows
+            stop the training and set the scale, and more so for rows that no map held
+            out; from `n_estimators` = 1 / `validation_fraction` on, there are hardly
+            any.
 
         Returns
         -------
@@ -870,8 +874,10 @@ random_state, n_jobs
         ----------
         X : array-like or data frame of shape (n_samples, n_features), or None
             New rows. None predicts each training row by the votes of the others, under
-            the maps that held it out. This is optimistic for rows that no map held out;
-            from `n_estimators` = 1 / `validation_fraction` on, there are hardly any.
+            the maps that held it out. This is slightly optimistic, as held-out rows
+            stop the training and set the scale, and more so for rows that no map held
+            out; from `n_estimators` = 1 / `validation_fraction` on, there are hardly
+            any.
 
         Returns
         -------
