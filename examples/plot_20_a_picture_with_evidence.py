@@ -85,6 +85,6 @@ print(f"seen in fit {linear.train_score_:.0%}, held out {linear.score_:.0%}")
 # order from the start.
 
 default = SupervisedMap(random_state=0).fit(noise, chance)
+print(f"seen in fit {default.train_score_:.0%}, held out {default.score_:.0%}")
 default.plot()
 plt.show()
-print(f"seen in fit {default.train_score_:.0%}, held out {default.score_:.0%}")
