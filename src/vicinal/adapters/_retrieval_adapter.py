@@ -73,8 +73,8 @@ class RetrievalAdapter(BaseEstimator):
         length 1, and Euclidean otherwise.
     alpha : float or "auto", default="auto"
         Penalty on the distance from the center. "auto" tries several values and
-        centers on held-out queries. It takes the strongest penalty within one standard
-        error of the best mean average precision. It keeps the identity if the gain is
+        centers on held-out queries. It takes those with the largest gain in mean
+        average precision, less its standard error. It keeps the identity if the gain is
         below one standard error, or if nDCG at the largest `k` falls. With a number,
         the center is the identity.
     temperature : float or "auto", default="auto"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import OptimizeResult
@@ -10,7 +10,7 @@ from scipy.optimize import OptimizeResult
 from vicinal._typing import FloatArray
 from vicinal.adapters._evaluation import score_vectors
 from vicinal.adapters._objective import N_SAMPLED_DOCUMENTS, RetrievalObjective
-from vicinal.base.selection import one_standard_error_choice, paired_gains
+from vicinal.base.selection import paired_gains
 from vicinal.objectives.nca import sample_indices
 
 # From a map near the center to one close to the unpenalized maximum.
@@ -241,21 +241,22 @@ class HeldOutQueries:
         Returns
         -------
         chosen : Candidate
-            The simplest within one standard error of the best. The start, if learning
-            does not gain more than one standard error over it, or if the first ranks
-            lose.
+            The one with the largest gain over the start less its standard error. The
+            start, if learning does not gain more than one standard error over it, or if
+            the first ranks lose.
         before, after : dict of str to ndarray
             Scores of the held-out queries, in the order of the queries.
         """
-        learned = sorted(candidates[1:], key=_complexity)
-        precision = np.stack([one.precision for one in learned])
+        precision = np.stack([one.precision for one in candidates])
         part = np.repeat(
             np.arange(len(self.tests)), [len(t.queries) for t in self.tests]
         )
-        best = [
-            learned[one_standard_error_choice(precision[:, part != k])]
-            for k in range(len(self.tests))
-        ]
+
+        def surest(rows: Any) -> Candidate:
+            gains, errors = paired_gains(precision[:, rows], 0)
+            return candidates[1 + int((gains - errors)[1:].argmax())]
+
+        best = [surest(part != k) for k in range(len(self.tests))]
         kept, after = (
             self._all_scores(
                 [one.maps[fold] for one, fold in zip(some, self.folds, strict=True)]
@@ -269,7 +270,7 @@ class HeldOutQueries:
         first = f"ndcg@{max(self.ks)}"  # all relevant documents may gain, but not these
         loses = self.sample_weight @ (after[first] - kept[first]) < 0
         if gains[0] > errors[0] and not loses:
-            chosen = learned[one_standard_error_choice(precision)]
+            chosen = surest(slice(None))
         return chosen, before, after
 
     def _all_scores(self, maps: Sequence[FloatArray | None]) -> Scores:
@@ -309,12 +310,6 @@ def nested_axes(objective: RetrievalObjective, maps: FloatArray) -> FloatArray:
     moments = (C + C.T) / 2 + V.T @ V / len(V)
     _, axes = np.linalg.eigh(moments.astype(np.float64))
     return axes[:, ::-1].T
-
-
-def _complexity(candidate: Candidate) -> tuple[bool, float, float]:
-    """Return a key that sorts strong penalties around the start first."""
-    is_closed = candidate.ridge is not None
-    return is_closed, -candidate.alpha, -(candidate.ridge or 0.0)
 
 
 def _total(candidate: Candidate) -> float:
