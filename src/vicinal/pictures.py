@@ -283,7 +283,8 @@ class SupervisedMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     random_state : int, RandomState or None, default=None
         Seed of the default metric, the layout, the folds and the permutations.
     n_jobs : int or None, default=None
-        Number of threads of the default metric and layout.
+        Number of threads of the default metric, and of the layouts "neighbors" and
+        "opentsne".
 
     Attributes
     ----------

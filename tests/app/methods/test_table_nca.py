@@ -65,7 +65,12 @@ def test_an_estimator_predicts_by_its_own_rule() -> None:
 
 
 def test_it_takes_part_if_trees_are_ahead_of_every_metric() -> None:
-    result = compare(*waves(), n_splits=4)
+    shares: list[float] = []
+    result = compare(
+        *waves(), n_splits=4, on_progress=lambda n, total, _: shares.append(n / total)
+    )
+    assert max(shares) == shares[-1] == 1
+    assert sum(share == 1 for share in shares) == 1
     assert result.recommended == "table-nca"
     assert result["table-nca"].scores.shape == (4,)
     assert "because gradient boosting is ahead" in result.notes[-1]

@@ -259,6 +259,7 @@ def _run_splits(  # noqa: C901
 
     def add_additive() -> str:
         """Run the additive metric if no other keeps up; return a note on it."""
+        nonlocal done, total
         if additive is None or additive.name in failures:
             return ""
         found = gathered()
@@ -266,8 +267,10 @@ def _run_splits(  # noqa: C901
         if ahead is None and found.recommended is not None:
             return ""
         own: list[Run] = []
+        total += n_splits
         for left, (train, test) in zip(range(len(seen), 0, -1), seen, strict=True):
             on_progress(done, total, additive.name + so_far)
+            done += 1
             now = time.perf_counter()
             share = {"until": now + (deadline - now) / (1 + left)}
             if now + beside > deadline:
