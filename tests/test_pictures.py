@@ -17,7 +17,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from vicinal import LCA, LDG, NCA
 from vicinal._typing import FloatArray
@@ -30,8 +30,14 @@ WINE = scale(WINE)
 
 
 @pytest.mark.filterwarnings("ignore:held-out:UserWarning")
-@parametrize_with_checks(
-    [NeighborLayout(random_state=0), SupervisedMap(cv=3, random_state=0)]
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    [
+        pair
+        for one in (NeighborLayout(random_state=0), SupervisedMap(cv=3, random_state=0))
+        for pair in estimator_checks_generator(one)
+    ],
+    ids=lambda part: getattr(getattr(part, "func", None), "__name__", str(part)),
 )
 def test_scikit_learns_checks(estimator: BaseEstimator, check: Any) -> None:
     check(estimator)

@@ -316,7 +316,8 @@ def test_values_of_shape_functions_are_those_of_the_table(library: str) -> None:
         frame["size"] = sizes
     model = TableNCAClassifier(**FEW).fit(frame, np.arange(100) % 2)
     (_, of_days, _), (_, of_flags, _), *others = model.shape_functions()
-    assert set(of_days) == set(days)
+    # Equal days of different units have one hash from NumPy 2.2 on only.
+    assert set(of_days) == set(days.astype("datetime64[s]"))
     assert of_flags == [0.0, 1.0]
     assert [known for _, known, _ in others] == [["S", "L"]] * (library == "pandas")
     ShapeDisplay.from_estimator(model)
