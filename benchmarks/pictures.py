@@ -184,8 +184,6 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--minutes", type=float, default=1e9, help="then no more fits")
     parser.add_argument("--summary", action="store_true", help="of the store, no fits")
     given = parser.parse_args(arguments)
-    for library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
-        os.environ[f"{library}_NUM_THREADS"] = "1"
     done = json.loads(given.store.read_text()) if given.store.exists() else []
     if not given.summary:
         _run_all(given, done)
@@ -284,4 +282,7 @@ def summary(done: list[dict[str, Any]]) -> str:
 
 
 if __name__ == "__main__":
+    # Before NumPy and Numba are imported: everything has one thread.
+    for library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
+        os.environ[f"{library}_NUM_THREADS"] = "1"
     main()
